@@ -1,7 +1,8 @@
-"""The `sih` command, outside the package: its commands by name, and the help that needs none of them.
+"""The `sih` command, outside the package: its commands by name, and the help that needs
+none of them.
 
-The package takes a second or two to load, in which a Ctrl-C may come. `sih`, `sih --help`, `sih --version` and the
-answer to a command that there is not do not load it.
+The package takes a second or two to load, and a Ctrl-C may come meanwhile. `sih`,
+`sih --help`, `sih --version` and the answer to an unknown command do not load it.
 """
 
 from __future__ import annotations
@@ -67,13 +68,18 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "explore": ("sih.cli.explore_command:explore", "open the interactive page"),
     },
 }
-"""The commands by group: module and function, and a summary. A name may have two words."""
+"""The commands by group: module and function, and a summary. A name may consist of two
+words."""
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 
 def run() -> None:
-    """Run the command line. A Ctrl-C while the package is loaded ends the process without a traceback."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else a shell had it ignored
+    """Run the command line. A Ctrl-C while the package is loaded ends the process
+    without a traceback.
+    """
+    if (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):  # otherwise a shell had it ignored
         signal.signal(signal.SIGINT, _leave)
     words = sys.argv[1:]
     if (said := answer(words)) is not None:
@@ -87,7 +93,7 @@ def run() -> None:
 
 
 def answer(words: list[str]) -> str | None:
-    """Return what `sih WORDS` prints if it asks for the overview or the version, else None."""
+    """Return the output of `sih WORDS` for the overview or the version, otherwise None."""
     if words in ([], ["-h"], ["--help"], ["help"]):
         return overview()
     if words in (["--version"], ["version"]):
@@ -98,7 +104,7 @@ def answer(words: list[str]) -> str | None:
 
 
 def overview() -> str:
-    """Return the commands by group, a line each."""
+    """Return the commands by group, one line each."""
     width = max(map(len, COMMANDS))
     parts = [
         "usage: sih COMMAND [options]",
@@ -114,7 +120,9 @@ def overview() -> str:
 
 
 def unknown(name: str) -> str:
-    """Return what is said of a command that there is not: the nearest ones, and where all are listed."""
+    """Return the message about an unknown command: the nearest ones, and how to list
+    all.
+    """
     nearest = get_close_matches(name, COMMANDS, n=3)
     meant = f"; did you mean {' or '.join(nearest)}?" if nearest else "."
     return f"there is no command {name!r}{meant} `sih --help` lists all"

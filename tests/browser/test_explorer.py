@@ -214,6 +214,54 @@ def test_models_are_switched_tuned_and_compared(visit: Callable[..., Any]) -> No
     assert page.locator(".model").count() == 1
 
 
+def test_absolute_and_relative_positions_side_by_side(visit: Callable[..., Any]) -> None:
+    """The constructed pair: what the page draws of B is the model's own pass, in the rows of the tokens."""
+    page = visit("models=[{},{%22kind%22:%22relative%22}]&length=48&query=30&zoom=1")
+    state = read_state({"models": [{}, {"kind": "relative"}], "length": 48, "query": 30, "zoom": 1})
+    assert state_of(page) == state
+    assert page.locator("#maps-0 canvas").count() == 5
+    assert page.locator("#maps-1 canvas").count() == 3
+    assert "Heads [1, 1, 1]: the same weights at any length." in page.inner_text("#models")
+    until(page, "document.querySelectorAll('.verdict.ok').length === 2")
+    until(page, CHANNELS)
+    task = state.task()
+    tokens = draw_sequence(state, task).tokens
+    trace = sih.construct(task, kind="relative").trace(tokens)
+    for name in ("1.1/offset", "2.1/1.1/offset"):
+        said = page.get_attribute(f"#stream canvas[aria-label^='{name}:']", "aria-label")
+        numbers = re.findall(r"([\d.]+) at offset (\d)", said)
+        assert [int(offset) for _, offset in numbers] == [1, 2, 3]
+        for value, offset in numbers:
+            assert abs(float(value) - trace[name][0, 31, int(offset)].item()) < 0.0051, said
+    (said,) = (
+        label
+        for label in page.eval_on_selector_all(
+            "#stream canvas", "all => all.map((c) => c.ariaLabel)"
+        )
+        if label.startswith("3.1/token:") and "start" in label
+    )
+    numbers = [float(value) for value in re.findall(r"([\d.]+) for", said)]
+    assert len(numbers) == 6
+    for value, wanted in zip(numbers, trace["3.1/token"][0, 31].tolist(), strict=True):
+        assert abs(value - wanted) < 0.0051
+
+    def starts(of: str) -> list[str]:
+        found: list[str] = page.eval_on_selector_all(of, "all => all.map((s) => s.textContent)")
+        return found
+
+    def paid(row: int) -> list[str]:
+        heads = ("1.1", "2.1", "3.1")
+        return [f"start {trace[f'{head}/attention'][0, row, 0].item():.2f}" for head in heads]
+
+    assert set(starts("#maps-0 .start")) == {""}
+    assert starts("#maps-1 .start") == paid(31)
+    page.focus("#sequence")
+    for _ in range(30):
+        page.keyboard.press("ArrowLeft")
+    assert state_of(page).query == 0
+    assert starts("#maps-1 .start") == paid(1) == ["start 1.00"] * 3
+
+
 CHANNELS = (
     "document.querySelectorAll('#channels svg').length > 0"
     " && !document.getElementById('channels').innerText.includes('Working')"

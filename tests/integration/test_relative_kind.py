@@ -18,9 +18,7 @@ from sih.beyond.evidence_paths.channels import AccountConfig, account
 from sih.beyond.evidence_paths.phases import has_phases, read_phases
 from sih.beyond.transformer_lens.lens import export_transformer_lens
 from sih.cli import main
-from sih.explorer.trained_models import described, fitting_model
 from sih.training.presets import preset
-from sih.training.runs import RunStore
 from sih.training.runs.run_names import named
 from sih.training.trainer import Trainer
 
@@ -290,17 +288,3 @@ def test_what_cannot_read_it_says_so_in_one_line(
         assert len(str(raised.value).splitlines()) == 1
     assert not (tmp_path / "lens").exists()
     assert not has_phases(model, task)
-
-
-def test_the_explorer_leaves_it_out_and_refuses_it(tmp_path: Path) -> None:
-    folder = tmp_path / "runs" / "mine"
-    assert (
-        main(["train", "--model", "relative", *SMALL, "--threads", "1", "--out", str(folder)]) == 0
-    )
-    store = RunStore(tmp_path / "runs")
-    runs = {"mine": store.run("mine")}
-    assert described(runs) == []
-    with pytest.raises(
-        ValueError, match="mine is a relative model, whose scores the page cannot split"
-    ):
-        fitting_model("models.0", "mine", runs["mine"].task, runs)

@@ -1,1 +1,1 @@
-"""What goes past the paper, a folder for each subject: files as in `sih.paper`."""
+"""Subjects beyond the paper, one folder each: files as in `sih.paper`."""

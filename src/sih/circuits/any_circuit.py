@@ -1,12 +1,12 @@
-"""What all circuits have, for lags or for any parents, and what `verify` asks of one.
+"""Base class of all circuits, for lags or for any parents, as `verify` uses it.
 
-A kind of circuit is a final class with a file of its own. It says these things:
+Each kind of circuit is a final class in its own file. It implements these methods:
 
     resolve     choose every number, from a task and the user's options
     write       the weights, layer by layer
     expected    the closed form of every value of a pass
-    exact       what the last layer approximates, if it approximates something
-    bounds      how far rounding, and the approximation, may be from these
+    exact       the exact attention of the last layer, if it is approximated
+    bounds      the largest error from rounding and from the approximation
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CircuitT = TypeVar("CircuitT", bound="AnyCircuit")
 
 @runtime_checkable
 class Blocks(Protocol):
-    """Weights written by the names of blocks, as in a disentangled transformer."""
+    """Weights set block by block, as in a disentangled transformer."""
 
     def block(self, head: str, query: str, key: str) -> Float[Tensor, "query_block key_block"]: ...
 
@@ -43,28 +43,31 @@ class Blocks(Protocol):
 
 
 class Expected(NamedTuple):
-    """One value of a forward pass by the closed form, where it is claimed."""
+    """One value of a forward pass by the closed form, with the rows where it holds."""
 
     site: str
-    """Its name in a trace: "2.1/attention", "2.1/1.1/position", "output"."""
+    """Its hook point in a trace: "2.1/attention", "2.1/1.1/position", "output"."""
     rows: Bool[Tensor, " time"]
     value: Float[Tensor, "batch time _"]
 
 
 class Bounds(NamedTuple):
-    """How far rounding may move the weights from the closed form."""
+    """Largest distances that rounding may cause between the weights and the closed
+    form.
+    """
 
     early: float
-    """A value before the last layer, where no score is times beta."""
+    """Bound for values before the last layer, where no score is multiplied by beta."""
     last: float
-    """Attention of the last layer, or the output."""
+    """Bound for attention of the last layer, and for the output."""
     posterior: float | None
-    """The certified distance of a weight from the exact posterior, if proved."""
+    """Certified distance of a weight from the exact posterior, None if there is no
+    proof."""
 
 
 @dataclass(frozen=True)
 class CircuitOptions:
-    """What may be asked: arguments of `construct`, flags of `sih construct`."""
+    """Options of a circuit: arguments of `construct`, flags of `sih construct`."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -72,18 +75,19 @@ class CircuitOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class AnyCircuit(ABC, Shown):
-    """Every number behind a circuit's weights, apart from the task's P and prior."""
+    """All numbers behind a circuit's weights, apart from the task's P and prior."""
 
     target: ClassVar[str]
-    """The name under which `construct` has it."""
+    """The circuit's name in `construct`."""
     Options: ClassVar[type[CircuitOptions]]
-    """Its fields are options of `construct` and flags of `sih construct`."""
+    """The class of its options, which are also flags of `sih construct`."""
     task_kind: ClassVar[Any]
-    """The kind of task that it is for."""
+    """The class of tasks that it is for."""
     with_prior: ClassVar[bool] = False
-    """Whether the last scores hold the log prior, as those of a posterior do."""
+    """Whether the last scores contain the log prior, as those of a posterior do."""
     bounds_hold_leaks: ClassVar[bool] = False
-    """Whether `bounds` counts what masks let through (else `mask_strength.py` does)."""
+    """Whether `bounds` includes leaks through masks (otherwise `mask_strength.py` adds
+    them)."""
 
     length: Size
     beta: Positive
@@ -93,9 +97,10 @@ class AnyCircuit(ABC, Shown):
     temper: Positive = 1.0
     """Exponent $\\gamma$ on the probabilities in the first layer. The paper's is 1."""
     log_zero: Annotated[float, Between(ZERO, 0)] = ZERO
-    """The logarithm that stands for a probability 0, before `temper`."""
+    r"""The logarithm that replaces $\log 0$, before `temper`."""
     symmetric: bool = False
-    """Two first-layer heads, $\\pm\\gamma$; half their difference is the evidence."""
+    r"""Whether layer 1 has two heads, $\pm\gamma$; half their difference is the
+    evidence."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -103,38 +108,44 @@ class AnyCircuit(ABC, Shown):
     @classmethod
     @abstractmethod
     def resolve(cls: type[CircuitT], task: Any, options: Any, dtype: torch.dtype) -> CircuitT:
-        """Return the circuit for this task, or raise a `FieldError` about an option."""
+        """Return the circuit for this task; raise a `FieldError` if an option does not
+        fit.
+        """
 
     @abstractmethod
     def write(self, blocks: Blocks, task: Any, readout: str) -> None:
-        """Write the weights into blocks that are zero."""
+        """Write the weights into blocks of zeros."""
 
     @abstractmethod
     def expected(self, tokens: Int[Tensor, "batch time"], task: Any) -> Iterator[Expected]:
         """Yield the closed form of each value of the pass, layer by layer."""
 
     def exact(self, tokens: Int[Tensor, "batch time"], task: Any) -> Iterable[Expected]:
-        """Return the last attention that the exact posterior would give, if any."""
+        """Return the last layer's attention under the exact posterior, if there is one."""
         return ()
 
     @abstractmethod
     def bounds(self, task: Any, dtype: torch.dtype) -> Bounds:
-        """Return how far rounding may move the weights from the closed form."""
+        """Return bounds on the distance that rounding may put between weights and
+        closed form.
+        """
 
     @abstractmethod
     def strength(self) -> float:
-        """Return the most by which the evidence puts one key ahead of another."""
+        """Return the largest difference that the evidence makes between the scores of
+        two keys.
+        """
 
     @abstractmethod
     def describe(self) -> Iterator[str]:
-        """Yield a few lines on the circuit, for people."""
+        """Yield a few lines that describe the circuit."""
 
     @abstractmethod
     def check_fit(self, task: Any) -> None:
-        """Raise a ValueError unless the circuit is one for this task."""
+        """Raise a ValueError unless the circuit fits the task."""
 
     def check_model(self, model: Model, task: Any) -> None:
-        """Raise a ValueError where a model is plainly not of this circuit or task."""
+        """Raise a ValueError if a model clearly has another circuit or task."""
 
     @property
     @abstractmethod
@@ -144,28 +155,30 @@ class AnyCircuit(ABC, Shown):
     @property
     @abstractmethod
     def first_exact_position(self) -> int:
-        """Return the first position (0-based) from which the weights are right."""
+        """Return the first position (0-based) from which the weights equal the closed
+        form.
+        """
 
     @property
     @abstractmethod
     def masks(self) -> Masks:
-        """Return what the masks add to the scores."""
+        """Return the numbers that masks add to the scores."""
 
     @property
     def times(self) -> float:
-        """Return how much larger an error of the output may be than one of a weight."""
+        """Return the factor from an error of a weight to an error of the output."""
         return 1.0
 
     @property
     def exponents(self) -> dict[str, float]:
-        """Return the exponent of each first-layer head, by its name."""
+        """Return the exponent of each first-layer head, by name."""
         if self.symmetric:
             return {"1.1": self.temper, "1.2": -self.temper}
         return {"1.1": self.temper}
 
     @property
     def shares(self) -> dict[str, float]:
-        """Return the factor with which each first-layer head counts in the evidence."""
+        """Return each first-layer head's factor in the evidence."""
         return {"1.1": 0.5, "1.2": -0.5} if self.symmetric else {"1.1": 1.0}
 
     def build(self, task: Any, readout: str, dtype: torch.dtype) -> Model:
@@ -177,13 +190,13 @@ class AnyCircuit(ABC, Shown):
         return model
 
     def written(self, task: Any) -> WrittenBlocks:
-        """Return the weights as blocks alone, without a model."""
+        """Return the weights as blocks only, without a model."""
         blocks = WrittenBlocks(task.num_states, task.length, self.model_heads)
         self.write(blocks, task, "probability")
         return blocks
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON from which `from_dict` makes the same circuit."""
+        """Return plain JSON from which `from_dict` restores the circuit."""
         return {
             "target": self.target,
             **{each.name: getattr(self, each.name) for each in fields(self) if each.init},
@@ -191,12 +204,14 @@ class AnyCircuit(ABC, Shown):
 
     @classmethod
     def from_dict(cls: type[CircuitT], values: Mapping[str, Any]) -> CircuitT:
-        """Return the circuit that `to_dict` wrote, now or in an earlier version."""
+        """Return the circuit that `to_dict` wrote, in this version or an earlier one."""
         return read(cls, cls.kept(values), "circuit")
 
     @classmethod
     def kept(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a file's entries without what version 0.2 wrote for all circuits."""
+        """Return a file's entries without those that version 0.2 wrote for all
+        circuits.
+        """
         own = {each.name for each in fields(cls)}
         without = {"prior": cls.with_prior, "looking": 0.0, "profile": None}
         for name, value in without.items():
@@ -219,6 +234,6 @@ class AnyCircuit(ABC, Shown):
 
 
 SAID_TWICE = frozenset({"target", "third", "head_of_offset", "evidence"})
-"""Entries of version 0.2 which say what the class says, where it has no such field."""
+"""Entries of version 0.2 that the class itself implies, if it has no such field."""
 VERSION_0_2 = SAID_TWICE | {"prior", "looking", "profile"}
-"""Entries that version 0.2 wrote for all circuits, of use to them or not."""
+"""Entries that version 0.2 wrote for all circuits, whether they used them or not."""

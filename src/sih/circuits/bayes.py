@@ -41,29 +41,31 @@ from sih.task import Task
 BayesT = TypeVar("BayesT", bound="BayesCircuit")
 
 GOOD = 1e-5
-"""The certified error up to which fewer heads are preferred to more digits."""
+"""Certified error up to which fewer heads are preferred to a smaller error."""
 
 
 @dataclass(frozen=True)
 class BayesOptions(CircuitOptions):
-    """What may be asked of the Bayes-optimal circuit."""
+    """Options of the Bayes-optimal circuit."""
 
     heads: Size | None = None
-    """Second-layer heads. By default the fewest whose certified bound, in this number
-    format and length, is at most 1e-5, or as many as it takes to mix nothing. With
-    fewer than an exact circuit needs, some past transitions are left out."""
+    """Second-layer heads. By default the fewest with a certified bound of at most 1e-5
+    in this number format and length, or enough to mix no lags. With fewer than an exact
+    circuit needs, some past transitions are ignored."""
     lam: Strength | None = None
-    """The masks' strength. By default 500, or as much as the scores need."""
+    """Strength of the masks. By default 500, or more if the scores need it."""
     temper: Strength | None = None
-    """Exponent on the probabilities in the first layer. By default that of the least
-    certified error. The inverse temperature follows from it."""
+    """Exponent on the probabilities in the first layer. By default the exponent with
+    the least certified error. It determines the inverse temperature."""
     symmetric: bool = True
-    """Two first-layer heads of opposite exponent: a head more, 2 to 4 digits won."""
+    """Whether layer 1 has two heads of opposite exponents. This costs a head and gains
+    2 to 4 digits."""
     reading: Literal["query", "both"] = "query"
-    """Whether the third layer reads what the query's heads hold, or the key's as well.
-    With both, heads too few to be exact come as near as `sih.two_sided` finds."""
+    """Whether the third layer reads the query's heads only, or the key's as well. With
+    both, circuits with too few heads to be exact come as close as `sih.two_sided`
+    finds."""
     profile: Profile | None = None
-    """Heads in which lags mix, as `sih.two_sided` and others find them."""
+    """Heads that mix lags, as found by `sih.two_sided`, for example."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,7 +77,7 @@ class BayesOptions(CircuitOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class BayesCircuit(Circuit):
-    """The numbers of the Bayes-optimal circuit."""
+    """Bayes-optimal circuit with all its numbers."""
 
     target: ClassVar[str] = "bayes"
     Options: ClassVar[type[CircuitOptions]] = BayesOptions
@@ -84,14 +86,14 @@ class BayesCircuit(Circuit):
 
     sink: bool = True
     head_of_offset: HeadOfOffset = ()
-    """The second-layer head, from 0, of each offset. One period of it, -1 for none;
-    empty with a profile."""
+    """The second-layer head (from 0) of each offset, one period of it; -1 for none.
+    Empty with a profile."""
     profile: Profile | None = None
-    """Weights and reads of heads in which lags mix. None: they are kept apart."""
+    """Weights and reads of heads that mix lags. None if every head keeps them apart."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.second_layer  # which checks head_of_offset
+        _ = self.second_layer  # # which checks head_of_offset
         if self.profile is not None:
             its = (self.profile.lags, self.profile.length)
             if its != (self.lags, self.length):
@@ -119,7 +121,9 @@ class BayesCircuit(Circuit):
         return with_masks(circuit, task, options.lam)
 
     def tempered(self: BayesT, task: Task, temper: float | None, dtype: torch.dtype) -> BayesT:
-        """Return the circuit with this exponent, or that of least certified error."""
+        """Return the circuit with this exponent, or with the one of least certified
+        error.
+        """
         if temper is None:
             size = self.second_layer.size
             temper = best_tempering(task, size, dtype, symmetric=self.symmetric).temper
@@ -166,7 +170,7 @@ class BayesCircuit(Circuit):
 
     @property
     def residual(self) -> Float[Tensor, " offset"]:
-        """Return how far each offset's evidence is from counting as it should."""
+        """Return each offset's defect: how far its evidence is from the correct weight."""
         if self.profile is not None:
             return self.profile.residual
         return torch.zeros(self.length - self.max_lag)
@@ -206,7 +210,7 @@ class BayesCircuit(Circuit):
 
 
 def wanted_profile(task: Task, options: BayesOptions, apart: tuple[int, ...]) -> Profile | None:
-    """Return heads in which lags mix, where such are wanted and known.
+    """Return heads that mix lags, if they are requested and known.
 
     Args:
         apart: the head of each offset where lags are kept apart.
@@ -223,7 +227,9 @@ def wanted_profile(task: Task, options: BayesOptions, apart: tuple[int, ...]) ->
 
 
 def is_good(circuit: BayesCircuit, task: Task, options: BayesOptions, dtype: torch.dtype) -> bool:
-    """Tell whether a circuit of fewer heads is near enough, with masks as asked for."""
+    """Return whether a circuit with fewer heads is accurate enough, with the requested
+    masks.
+    """
     bound = circuit.bounds(task, dtype).posterior
     if bound is None or bound > GOOD:
         return False

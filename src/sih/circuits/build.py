@@ -1,4 +1,4 @@
-"""`construct(task, ...)`: a transformer whose weights are written by hand."""
+"""`construct(task, ...)`: a transformer with weights written by hand."""
 
 from __future__ import annotations
 
@@ -85,30 +85,37 @@ def construct(
     dtype: torch.dtype = torch.float64,
     **options: Any,
 ) -> AnyConstructed:
-    """Return a model whose weights are the selective induction head for this task.
+    r"""Return a model with hand-written weights: the selective induction head for this
+    task.
 
-    It carries the `circuit` that its weights follow. Its notes, saved with it, hold
-    circuit and task.
+    The model stores its circuit as `circuit`. Its notes, which are saved with it,
+    contain the circuit and the task.
 
     Args:
-        task: with lags; a table of parents has `sih.construct_parents`.
-        target: the kind of circuit. "paper" is the circuit of Prop. 1, for any set of lags;
-            "two-lags" the paper's single head for two lags; "bayes" the Bayesian model average
-            up to the bound that `sih.verify` states; "looking" a second layer that tells lags
-            apart by where it looks.
-        kind: "disentangled", or "standard" for a standard transformer whose width does not grow
-            with the length (target "bayes"; `sih.to_standard` makes wide ones of the others), or
-            "relative" for relative positions: one head in every layer, for any lags, at any length
-            (targets "paper" and "bayes").
-        readout: P^T ("probability") or log P^T before a softmax ("logit", the paper's footnote).
+        task: A task with lags. For a table of parents use `sih.construct_parents`.
+        target: The kind of circuit. "paper" is the circuit of Prop. 1, for any set of
+            lags; "two-lags" is the paper's single head for two lags; "bayes" is the
+            Bayesian model average up to the bound that `sih.verify` reports; "looking"
+            identifies the lag by the attention pattern of layer 2.
+        kind: "disentangled", "standard" or "relative". "standard" is a standard
+            transformer with a width independent of the length, for target "bayes"
+            (`sih.to_standard` converts the others). "relative" has relative positions:
+            one head per layer, for any lags and any length, for targets "paper" and
+            "bayes".
+        readout: "probability" ($P^\top$), or "logit" ($\log P^\top$ before a softmax,
+            the paper's footnote).
         dtype: torch.float64 or torch.float32.
-        options: of that circuit, None for its own choice; `PaperOptions`, `TwoLagOptions`,
-            `BayesOptions` and `LookingOptions` explain theirs. paper: third, heads, evidence,
-            sink, lam, beta, temper; two-lags: lam, beta, temper; bayes: heads, lam, temper,
-            symmetric, reading, profile; looking: lam, temper, looking. With relative positions,
-            `RelativePaperOptions` and `RelativeBayesOptions`. paper: form, lam, beta, temper;
-            bayes: form, lam, temper, symmetric. form="standard" writes the same circuit as a
-            standard transformer with a vector for each offset.
+        options: Options of the circuit; None leaves the choice to it. `PaperOptions`,
+            `TwoLagOptions`, `BayesOptions` and `LookingOptions` explain theirs. paper:
+            third, heads, evidence, sink, lam, beta, temper; two-lags: lam, beta,
+            temper; bayes: heads, lam, temper, symmetric, reading, profile; looking:
+            lam, temper, looking. Relative positions have `RelativePaperOptions` and
+            `RelativeBayesOptions`. paper: form, lam, beta, temper; bayes: form, lam,
+            temper, symmetric. form="standard" writes the same circuit as a standard
+            transformer with one vector per offset.
+
+    Returns:
+        A model with (batch, time) tokens as input and (batch, time, state) predictions.
 
     >>> task = Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16)
     >>> construct(task, heads=1).circuit.head_of_offset
@@ -123,7 +130,7 @@ def construct(
     check_kind("task", task, Task, "a task with lags, e.g. sih.Task(P, lags=(1, 2, 3), length=128)")
     check_choice("kind", kind, tuple(OF_KIND))
     known = circuits_of("disentangled" if kind == "standard" else kind)
-    circuit_kind(known, target)  # or there is none of this name
+    circuit_kind(known, target)  # or no circuit has this name
     if kind == "standard" and target not in circuits_of(kind):
         wide = "`sih.to_standard(construct(...))` makes a wide model of another circuit"
         raise FieldError("kind", f"kind='standard' is for target='bayes'; {wide}")

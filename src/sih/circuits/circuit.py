@@ -1,9 +1,8 @@
-"""A circuit for lags: `AnyCircuit` with a first layer and a law of copies that all
-share.
+"""Circuits for lags: `AnyCircuit` with the first layer and the copying that all share.
 
-A kind of circuit is a final subclass of `Circuit` in a file of its own, and a line in
-`sih.circuits.circuit_table.CIRCUITS`. Besides what `AnyCircuit` lists, it gives
-`weights`: the attention that its last layer pays to the token that each lag would copy.
+A kind of circuit is a final subclass of `Circuit` in its own file, and one line in
+`sih.circuits.circuit_table.CIRCUITS`. Besides the methods of `AnyCircuit` it has
+`weights`: the attention of its last layer to the token that each lag would copy.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from sih.task import Task
 
 @dataclass(frozen=True, kw_only=True)
 class Circuit(AnyCircuit, Drawn):
-    """Every number behind the weights of a circuit for lags.
+    """All numbers behind the weights of a circuit for lags.
 
     >>> import sih
     >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2, 3), length=32))
@@ -40,11 +39,11 @@ class Circuit(AnyCircuit, Drawn):
 
     task_kind: ClassVar[Any] = Task
     only_heads: ClassVar[str] = "the one number of heads that this circuit has"
-    """What it is with its number of heads, in words; "" if that may be chosen."""
+    """A description with the number of heads, if that is fixed; otherwise ""."""
 
     lags: Annotated[tuple[Size, ...], Increasing()]
     sink: bool = False
-    """Whether heads of the second layer rest on position 0."""
+    """Whether second-layer heads use position 0 as a sink."""
 
     @abstractmethod
     def weights(
@@ -55,7 +54,7 @@ class Circuit(AnyCircuit, Drawn):
     def posterior(
         self, tokens: Int[Tensor, "batch time"], task: Task
     ) -> Float[Tensor, "batch time lag"] | None:
-        """Return the exact weights that the circuit approximates, if it does."""
+        """Return the exact weights that the circuit approximates, if there are any."""
         return None
 
     def exact(self, tokens: Int[Tensor, "batch time"], task: Task) -> Iterator[Expected]:
@@ -83,12 +82,14 @@ class Circuit(AnyCircuit, Drawn):
 
     @property
     def pattern(self) -> tuple[int, ...]:
-        """Return the second-layer head of each offset, if heads share out the past."""
+        """Return the second-layer head of each offset, if heads divide the past among
+        them.
+        """
         return ()
 
     @property
     def mixing(self) -> Profile | None:
-        """Return how heads weigh the past in which lags mix, if they mix."""
+        """Return the weights of the past in heads that mix lags, if they do."""
         return None
 
     def check_fit(self, task: Task) -> None:
@@ -99,7 +100,9 @@ class Circuit(AnyCircuit, Drawn):
             )
 
     def lines(self, heads: str, **said: str) -> Iterator[str]:
-        """Yield what `describe` says, given words on the heads and other facts."""
+        """Yield the lines of `describe`, given a phrase about the heads and other
+        facts.
+        """
         third = f", third layer by {said['third']}" if "third" in said else ""
         evidence = f", evidence {said['evidence']}" if "evidence" in said else ""
         yield f"lags {' '.join(map(str, self.lags))}, target {self.target}{third}"

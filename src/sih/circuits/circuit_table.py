@@ -1,4 +1,4 @@
-"""The table of circuits, and a circuit found by name or read from a model's notes."""
+"""The table of circuits, with lookup by name and from a model's notes."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ CIRCUITS: dict[str, type[Circuit]] = {
     "bayes": BayesCircuit,
     "looking": LookingCircuit,
 }
-"""Every kind of circuit for lags. A new one is a file and a line here."""
+"""Every kind of circuit for lags. A new circuit is a file and a line here."""
 AS_STANDARD: dict[str, type[Circuit]] = {"bayes": NarrowBayesCircuit}
-"""Circuits as a standard transformer of a width that does not grow with length."""
+"""Circuits as standard transformers, with a width independent of the length."""
 RELATIVE: dict[str, type[Circuit]] = {"paper": RelativePaperCircuit, "bayes": RelativeBayesCircuit}
-"""Circuits with relative positions, of any length."""
+"""Circuits with relative positions, for any length."""
 OF_KIND: dict[str, Mapping[str, type[Circuit]]] = {
     "disentangled": CIRCUITS,
     "standard": AS_STANDARD,
     "relative": RELATIVE,
 }
-"""What each word for `kind` of `construct` can be written as."""
+"""The circuits available for each `kind` of `construct`."""
 OTHERS = {"head_of_token": "sih.beyond.any_parents.parents_table:read_parents_circuit"}
-"""Who reads notes that are not for lags, by an entry that such notes have."""
+"""Readers of notes on other tasks than lags, by an entry that marks such notes."""
 
 KindT = TypeVar("KindT", bound=AnyCircuit)
 
@@ -47,7 +47,7 @@ def circuits_of(kind: str) -> Mapping[str, type[Circuit]]:
 
 
 def circuit_kind(circuits: Mapping[str, type[KindT]], target: object) -> type[KindT]:
-    """Return the circuit that a table has under this name, or raise a `FieldError`."""
+    """Return the circuit of this name in a table, or raise a `FieldError`."""
     if not isinstance(target, str) or target not in circuits:
         names = " or ".join(map(repr, circuits))
         raise FieldError("target", f"target is {names}; got {described(target)}")
@@ -62,7 +62,8 @@ def option_names(kind: type[AnyCircuit]) -> tuple[str, ...]:
 def circuit_options(
     circuits: Mapping[str, type[AnyCircuit]], target: str, options: Mapping[str, Any]
 ) -> CircuitOptions:
-    """Return a circuit's options. None leaves one to it; a foreign one is an error.
+    """Return a circuit's options. None leaves a choice to the circuit; unknown names
+    are errors.
 
     >>> circuit_options(CIRCUITS, "two-lags", {"beta": 3.0, "heads": None})
     TwoLagOptions(lam=None, beta=3.0, temper=1.0)
@@ -81,7 +82,7 @@ def circuit_options(
 
 
 def read_circuit(notes: Any, kind: str = "disentangled") -> AnyCircuit:
-    """Return the circuit that `to_dict` wrote into the notes of such a model."""
+    """Return the circuit that `to_dict` wrote into a model's notes."""
     if not isinstance(notes, Mapping):
         raise FieldError("circuit", f"circuit must be an object; got {described(notes)}")
     for entry, reader in OTHERS.items():
@@ -96,10 +97,9 @@ def read_circuit(notes: Any, kind: str = "disentangled") -> AnyCircuit:
 
 
 def notes_of_certificate(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the notes of a circuit of version 0.1, which wrote them into its
-    certificate.
+    """Return the notes in a certificate of version 0.1, which stored them there.
 
-    What it claims of errors and bounds is left aside.
+    Its claims about errors and bounds are ignored.
     """
     numbers = {**record["circuit"], "head_of_offset": record["circuit"]["colours"]}
     known = VERSION_0_2.union(each.name for each in fields(PaperCircuit))
@@ -108,7 +108,7 @@ def notes_of_certificate(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def circuit_of(model: Model) -> AnyCircuit | None:
-    """Return the circuit that a model's notes hold, if they hold one."""
+    """Return the circuit in a model's notes, or None."""
     if "circuit" not in model.notes:
         return None
     return read_circuit(model.notes["circuit"], model.Shape.kind)

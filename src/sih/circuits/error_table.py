@@ -1,4 +1,4 @@
-"""The largest error of a circuit over masks, temperatures and number formats."""
+"""The largest error of a circuit for several masks, temperatures and number formats."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def error_table(
     dtypes: Sequence[torch.dtype] = (torch.float64, torch.float32),
     **options: Any,
 ) -> list[dict[str, Any]]:
-    """List the largest error over masks, temperatures and number formats.
+    """Return the largest error for each combination of masks, temperature and number
+    format.
 
-    It is None where `construct` refuses the masks. A circuit that sets its own
-    temperature has one line for each strength of the masks, with beta None.
+    An entry is None if `construct` refuses the masks. A circuit that chooses its own
+    temperature has one row per mask strength, with beta None.
     """
     rows: list[dict[str, Any]] = []
     has_beta = "beta" in option_names(circuit_kind(CIRCUITS, target))

@@ -1,4 +1,4 @@
-"""`circuit_weights`: what a circuit makes of sequences, by its closed form."""
+"""`circuit_weights`: the closed form of a circuit, evaluated on sequences."""
 
 from __future__ import annotations
 
@@ -15,15 +15,19 @@ from sih.task import Task, check_task
 def circuit_weights(
     tokens: Tokens, task: Task, circuit: Circuit
 ) -> Float[Tensor, "batch time lag"]:
-    """Return the attention that the last layer pays to the token each lag would copy.
+    """Return the last layer's attention to the token that each lag would copy, by the
+    closed form.
 
-    It is right from `circuit.first_exact_position` on. This is the fast way to use a
-    construction: no weights are run.
+    The weights hold from position `circuit.first_exact_position` on. This is the fast
+    way to use a construction: no transformer is run.
 
     Args:
-        tokens: the sequences.
-        task: what they were drawn from.
+        tokens: The sequences, (batch, time).
+        task: The task they were drawn from.
         circuit: `model.circuit` of a constructed model.
+
+    Returns:
+        Weights of shape (batch, time, lag).
 
     >>> import sih, torch
     >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=16)

@@ -1,4 +1,5 @@
-r"""A circuit whose second layer finds the lag by *where it looks*, as trained ones do.
+r"""A circuit that identifies the lag by layer 2's attention pattern, as trained models
+do.
 
 Colour the integers with c as for the paper's circuit: no two of one colour differ by a
 difference of two lags. With $\chi$ colours take the corners $v_0, \dots, v_{\chi-1}$ of
@@ -6,10 +7,11 @@ a simplex, $v_a \cdot v_b = [a=b] - 1/\chi$. They have $\chi - 1$ coordinates, o
 each second-layer head: one head fewer than colours. K is the number of lags.
 
 - Layer 1 stores $\tilde p_{m,k}$, with exponent $\gamma$, at index m - k. Rows before
-  max_lag rest on position 0.
+  max_lag attend to position 0.
 - Head h at row j scores key m with
-  $s_h = \epsilon \sum_k \tilde p_{m,k}\, v_{c(j-m+k)}[h]$: it looks where the parent
-  that layer 1 found is in phase with itself. A sink at 0 brings the total to about C.
+  $s_h = \epsilon \sum_k \tilde p_{m,k}\, v_{c(j-m+k)}[h]$: it attends to keys m with a
+  parent (found by layer 1) in phase with the row. A sink at 0 brings the total to about
+  C.
 - The third layer reads the *key's* row,
   $\frac{CK}{\epsilon\gamma} \sum_{h,m} a_h[j,m]\, v_{c(i-m+1)}[h]$, less what it reads
   where all $\tilde p$ are 1/K, which depends on positions alone.
@@ -65,25 +67,25 @@ from sih.predictors.evidence import log_probabilities
 from sih.task import Task
 
 ROUGH = 0.05
-"""The most that rounding may move a weight before we refuse the circuit."""
+"""The largest effect of rounding on a weight that is accepted."""
 
 
 @dataclass(frozen=True)
 class LookingOptions(CircuitOptions):
-    """What may be asked of the looking circuit."""
+    """Options of the circuit for target "looking"."""
 
     lam: Strength | None = None
-    """The masks' strength. By default 500, or as much as the scores need."""
+    """Strength of the masks. By default 500, or more if the scores need it."""
     temper: Strength | None = None
-    """Exponent on the probabilities in the first layer. By default that of the least
-    certified error. The inverse temperature follows from it."""
+    """Exponent on the probabilities in the first layer. By default the exponent with
+    the least certified error. It determines the inverse temperature."""
     looking: Annotated[float, Strong(most=10)] | None = None
-    """How strongly the second layer looks where a parent was found, at most 10."""
+    """Strength with which layer 2 follows the parents that layer 1 found, at most 10."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LookingCircuit(Circuit):
-    """The numbers of the looking circuit."""
+    """The circuit for target "looking", with all its numbers."""
 
     target: ClassVar[str] = "looking"
     Options: ClassVar[type[CircuitOptions]] = LookingOptions
@@ -94,9 +96,9 @@ class LookingCircuit(Circuit):
         tuple[Annotated[int, AtLeast(0), Below(2**31)], ...],
         NotEmpty("a list of colours that is not empty, e.g. (0, 1)"),
     ]
-    """The colour c of each offset: one period of it."""
+    """The colour c of each offset, one period of it."""
     looking: Annotated[float, Strong(most=10)]
-    """Strength $\\epsilon$ with which layer 2 follows what layer 1 found."""
+    r"""Strength $\epsilon$ with which layer 2 follows the parents that layer 1 found."""
 
     @classmethod
     def resolve(cls, task: Task, options: LookingOptions, dtype: torch.dtype) -> LookingCircuit:
@@ -133,7 +135,7 @@ class LookingCircuit(Circuit):
         steps.attend_to_parents(blocks, task, self)
         self.rest_before_max_lag(blocks.block("1.1", "position", "position"))
         scores = steps.candidate_scores(self)
-        # Offset 0: what layer 1 found at the query itself.
+        # Offset 0: the evidence that layer 1 found at the query.
         newest = self.beta * (gaps(self.length) == -1).double()
         blocks.block("3.1", "1.1/position", "position").copy_(newest)
         neutral = self.stored(self.neutral(self.length))
@@ -169,7 +171,9 @@ class LookingCircuit(Circuit):
     def posterior(
         self, tokens: Int[Tensor, "batch time"], task: Task
     ) -> Float[Tensor, "batch time lag"]:
-        """Return the posterior given the transitions used: 0 and max_lag - 1 on."""
+        """Return the posterior given the transitions used: offsets 0 and max_lag - 1
+        on.
+        """
         logs = log_probabilities(tokens, task, log_matrix(task.P, 1.0, self.log_zero))
         older = max(self.max_lag - 1, 1)
         used = logs.clone()
@@ -198,7 +202,7 @@ class LookingCircuit(Circuit):
 
     @property
     def heads(self) -> int:
-        """Return the number of second-layer heads: a corner has a coordinate each."""
+        """Return the number of second-layer heads: one per coordinate of a corner."""
         return max(self.colours - 1, 1)
 
     @property
@@ -211,7 +215,7 @@ class LookingCircuit(Circuit):
 
     @property
     def total(self) -> float:
-        """Return C, beside which a key's weight does not matter."""
+        """Return C, so large that one key's weight is negligible beside it."""
         return total_weight(self.length, self.temper, self.looking)
 
     @property
@@ -228,17 +232,19 @@ class LookingCircuit(Circuit):
         return self.lines(heads, third="looking", evidence="sum")
 
     def rest_before_max_lag(self, first: Float[Tensor, "query key"]) -> None:
-        """Let the first layer's rows before max_lag rest on position 0."""
+        """Let the first layer's rows before max_lag attend to position 0."""
         first[: self.max_lag] = self.masks.forbid
         first[: self.max_lag, 0] = self.masks.allow
 
     def neutral(self, time: int) -> Float[Tensor, "1 time lag"]:
-        """Return p-tilde that tells no lag from another: 1/K everywhere."""
+        r"""Return the $\tilde p$ that favours no lag: 1/K everywhere."""
         lags = len(self.lags)
         return torch.full((1, time, lags), 1 / lags, dtype=torch.float64)
 
     def stored(self, p: Float[Tensor, "batch time lag"]) -> Float[Tensor, "batch time time"]:
-        """Return what layer 1 writes: p-tilde at m - k; position 0 before max_lag."""
+        r"""Return the output of layer 1: $\tilde p$ at m - k, and position 0 before
+        max_lag.
+        """
         attention = at_offsets(p, self.lags)
         attention[:, : self.max_lag] = 0.0
         attention[:, : self.max_lag, 0] = 1.0
@@ -247,7 +253,7 @@ class LookingCircuit(Circuit):
     def attention(
         self, stored: Float[Tensor, "batch time time"]
     ) -> Float[Tensor, "batch head query key"]:
-        """Return where the second layer looks, given what layer 1 stored."""
+        """Return the attention pattern of layer 2, given the output of layer 1."""
         time = stored.shape[1]
         followed = self.looking * self.phases(time) @ stored[:, None].mT
         scores = followed + self.second_masks(time)
@@ -270,7 +276,9 @@ class LookingCircuit(Circuit):
         return simplex(self.colours)[colours].permute(2, 0, 1)
 
     def second_masks(self, time: int) -> Float[Tensor, "head query key"]:
-        """Return layer 2's position block: transitions, and the rest on the sink."""
+        """Return layer 2's position block: it allows transitions and gives the rest to
+        the sink.
+        """
         allow, forbid = self.masks
         row = torch.arange(time)
         masks = choose(row >= self.max_lag, allow, forbid).repeat(self.heads, time, 1)
@@ -281,7 +289,9 @@ class LookingCircuit(Circuit):
 
 
 def simplex(count: int) -> Float[Tensor, "corner coordinate"]:
-    """Return corners v of a simplex, v_a . v_b = [a = b] - 1 / count (Helmert)."""
+    r"""Return the corners v of a simplex, $v_a \cdot v_b = [a = b] - 1/\text{count}$
+    (Helmert).
+    """
     corners = torch.zeros(count, max(count - 1, 1), dtype=torch.float64)
     for h in range(1, count):
         corners[:h, h - 1] = 1 / math.sqrt(h * (h + 1))
@@ -292,7 +302,9 @@ def simplex(count: int) -> Float[Tensor, "corner coordinate"]:
 def looking_error(
     task: Task, colours: int, temper: float, looking: float, dtype: torch.dtype
 ) -> Tempering:
-    """Return how far log-odds may be from `posterior`, as the module proves it."""
+    """Return a bound on the error of log-odds against `posterior`, as proved in the
+    module.
+    """
     lags = len(task.lags)
     n = max(task.length - task.max_lag, 1)
     logs = torch.where(task.P > 0, task.P.log(), LOG_ZERO[dtype])
@@ -308,13 +320,13 @@ def looking_error(
     error = (0.625 * temper * spread**2 + math.sqrt(lags) * spread * kappa) * growth
     unit = torch.finfo(dtype).eps / 2
     size = lags * n * math.sqrt(max(colours - 1, 1)) / (looking * temper)
-    # A key's weight has lost log C units beside the sink's.
+    # A key's weight loses log C units beside the sink's.
     rounding = (UNITS + math.log(total)) * unit * size
     return Tempering(temper, truncation=n * error, rounding=rounding)
 
 
 def best_strengths(task: Task, colours: int, dtype: torch.dtype) -> tuple[float, float]:
-    """Return the exponent and strength of looking with the least bound."""
+    """Return the exponent and strength with the least bound."""
     tempers = [10 ** (-i / 5) for i in range(5, 60)]
     strengths = [10 ** (-j / 5) for j in range(40)]
     pairs = [(temper, looking) for temper in tempers for looking in strengths]

@@ -1,4 +1,4 @@
-"""How strong masks must be for what they let through not to matter."""
+"""The mask strength at which leaks through masks no longer matter."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ LagCircuitT = TypeVar("LagCircuitT", bound=Circuit)
 DEFAULT = 500.0
 """The paper's strength."""
 LEAK = 1e-6
-"""The most attention that a mask may let through, in the worst case."""
+"""The most attention that may leak through a mask, in the worst case."""
 
 
 def with_masks(circuit: LagCircuitT, task: Task, lam: float | None) -> LagCircuitT:
-    """Return a circuit for lags with masks, unless the task is too short."""
+    """Return a circuit for lags with masks; raise an error if the task is too short."""
     first = circuit.first_exact_position
     if first >= circuit.length:
         raise FieldError(
@@ -35,7 +35,9 @@ def with_masks(circuit: LagCircuitT, task: Task, lam: float | None) -> LagCircui
 
 
 def masked(circuit: CircuitT, task: MatrixTask, lam: float | None) -> CircuitT:
-    """Return the circuit with masks of strength `lam`, strong enough if None."""
+    """Return the circuit with masks of strength `lam`; None chooses a sufficient
+    strength.
+    """
     needed = least_strength(circuit, task)
     if lam is None:
         return replace(circuit, lam=max(DEFAULT, needed))
@@ -50,24 +52,24 @@ def masked(circuit: CircuitT, task: MatrixTask, lam: float | None) -> CircuitT:
 
 
 def least_strength(circuit: AnyCircuit, task: MatrixTask) -> float:
-    """Return the least strength whose masks let through at most `LEAK`."""
+    """Return the least strength with leaks of at most `LEAK`."""
     return (max(log_leaks(circuit, task)) - math.log(LEAK)) / 2
 
 
 def log_leaks(circuit: AnyCircuit, task: MatrixTask) -> tuple[float, float]:
-    r"""Return the log of what masks of strength 0 let through, in the first and last
-    layer.
+    r"""Return the logarithm of the leak through masks of strength 0, in the first and
+    last layer.
 
     A mask multiplies the weight of a forbidden key by $e^{-2\lambda}$; the other terms
     of the scores may favour it.
 
-    *Layer 1.* The allowed keys have together at least $p_{\min}^\gamma$, since one of
-    them is possible. The others have at most 1 each.
+    *Layer 1.* Together the allowed keys have at least $p_{\min}^\gamma$, since one of
+    them is possible. Each other key has at most 1.
 
-    *Layer 2.* All terms are masks, and a sink only adds weight to what is wanted.
+    *Layer 2.* All terms are masks, and a sink only adds weight to allowed keys.
 
-    *The last layer.* One key is ahead of another by at most `circuit.strength()`. Where
-    the scores hold the log prior, some hypothesis has 1/K at least.
+    *The last layer.* Scores of two keys differ by at most `circuit.strength()`. If the
+    scores contain the log prior, some hypothesis has at least 1/K.
     """
     hypotheses = math.log(len(task.hypotheses)) if circuit.with_prior else 0.0
     others = math.log(circuit.length) + hypotheses
@@ -75,7 +77,9 @@ def log_leaks(circuit: AnyCircuit, task: MatrixTask) -> tuple[float, float]:
 
 
 def first_layer_gap(circuit: AnyCircuit, task: MatrixTask) -> float:
-    """Return the most by which layer 1's tokens put one key ahead of another."""
+    """Return the largest difference that layer 1's tokens make between two keys'
+    scores.
+    """
     logs = log_matrix(task.P, circuit.temper, circuit.log_zero)
     if circuit.symmetric:
         return (logs.max() - logs.min()).item()
@@ -84,13 +88,12 @@ def first_layer_gap(circuit: AnyCircuit, task: MatrixTask) -> float:
 
 
 def leaks(circuit: AnyCircuit, task: MatrixTask) -> tuple[float, float]:
-    """Return the most that weak masks change a weight: before the last layer, and
+    """Return the largest change of a weight by leaks: before the last layer, and
     anywhere.
 
-    What the first two layers let through moves the last layer's scores by no more than
-    that share of their evidence, at the key that is ahead and at the other. What the
-    last layer's masks let through counts where no certificate makes them far stronger
-    than the evidence of any sequence is.
+    Leaks in the first two layers move the last layer's scores by at most that share of
+    the evidence, at either of two keys. Leaks in the last layer are counted unless a
+    certificate makes its masks far stronger than any evidence.
     """
     first, last = (
         math.exp(min(log_leak - 2 * circuit.lam, 0.0)) for log_leak in log_leaks(circuit, task)

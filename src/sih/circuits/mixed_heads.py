@@ -1,6 +1,6 @@
-r"""Second-layer heads in which lags mix, and yet nothing is lost: fewer suffice.
+r"""Second-layer heads that mix lags without loss: fewer heads suffice.
 
-Every head takes every offset, o with a weight $u_h(o) > 0$, so that head h stores
+Every head gathers every offset o, with a weight $u_h(o) > 0$, so that head h stores
 $\sum_{o + k' = n} u_h(o)\, q_{i-o,k'}$ at index i - n, q the centred evidence. The
 third layer reads this by $g_h$ at the query, and by $\bar g_h$ at the key. Lag k then
 scores $\sum_o F_o q_{i-o}$, and that is the sum of the evidence iff $J F_o J = J$ for
@@ -31,7 +31,9 @@ LOGS_FROM = 1e-300
 
 @dataclass(frozen=True)
 class MixedHeads:
-    """How second-layer heads weigh the past, and how the third layer reads them."""
+    """Second-layer heads that mix lags: their weights on the past, and the third
+    layer's reads.
+    """
 
     profile: Profile
 
@@ -53,18 +55,19 @@ class MixedHeads:
 
     @property
     def size(self) -> float:
-        """Return a bound on what the heads together add up to, in transitions."""
+        """Return a bound on the sum of all heads, in transitions."""
         return self.profile.size
 
     def strength(self, beta: float) -> float:
-        """Return the most by which the reads put one key ahead of another.
+        """Return the largest difference that the reads make between two keys' scores.
 
-        They have both signs, and so has what the position block takes off: four times.
+        Reads have both signs, and so does the correction in the position block: four
+        times.
         """
         return beta * self.size * 4
 
     def write(self, blocks: Blocks, masks: Masks) -> None:
-        """Write layer 2: scores are logarithms of weights, the sink has the rest."""
+        """Write layer 2: scores are logarithms of weights, and the sink has the rest."""
         for head, weights in enumerate(self.attention(), start=1):
             logs = weights.clamp_min(LOGS_FROM).log()
             scores = torch.where(weights > 0, logs, masks.forbid)
@@ -83,18 +86,18 @@ class MixedHeads:
     def read(
         self, blocks: Blocks, circuit: Circuit, scores: Float[Tensor, "query key"]
     ) -> Float[Tensor, "query key"]:
-        r"""Write layer 3's reads, and return the scores left to the position block.
+        r"""Write layer 3's reads, and return the correction for the position block.
 
-        $B_h = \beta C_h\, g_h(j - m - 1)$ stands between what head h gathered at the
-        query and the key's place, $\beta C_h\, \bar g_h(i - m)$ between the query's
-        place and what head h gathered at the key.
+        $B_h = \beta C_h\, g_h(j - m - 1)$ connects the values of head h at the query
+        with the key's position, and $\beta C_h\, \bar g_h(i - m)$ connects the query's
+        position with the values of head h at the key.
 
         The first layer stores $\tilde p = 1/K + (\gamma/K)\, q$ with $\sum_k q_k = 0$,
-        so with $\beta = K / \gamma$ the score of lag k is $\sum_o F_o q_{i-o}$, and
-        what the 1/K and the sink add: $(A_h b) B_h$, A_h the attention and b that of
-        the first layer with 1/K for every $\tilde p$. That depends on i and j alone,
-        and the scores are less by it at every pair, masked ones too. (Two first-layer
-        heads of opposite sign cancel it themselves.)
+        so with $\beta = K / \gamma$ the score of lag k is $\sum_o F_o q_{i-o}$ plus the
+        contribution of 1/K and the sink, $(A_h b) B_h$. Here A_h is the attention, and
+        b that of the first layer with 1/K for every $\tilde p$. The contribution
+        depends on i and j alone, and is subtracted at every pair, including masked
+        ones. (Two first-layer heads of opposite sign cancel it themselves.)
         """
         neutral = self.neutral_first_layer()
         for head, weights in enumerate(self.attention()):
@@ -112,7 +115,7 @@ class MixedHeads:
         return scores
 
     def neutral_first_layer(self) -> Float[Tensor, "query key"]:
-        """Return the first layer's attention with 1/K for every p-tilde."""
+        r"""Return the first layer's attention with 1/K for every $\tilde p$."""
         lags, length = self.profile.lags, self.profile.length
         attention = torch.zeros(length, length, dtype=torch.float64)
         attention[0, 0] = 1.0
@@ -124,9 +127,9 @@ class MixedHeads:
     def scores(
         self, p: Float[Tensor, "batch time lag"], beta: float
     ) -> Float[Tensor, "batch time lag"]:
-        r"""Return $\beta \sum_o J F_o J\, p_{i-o}$, up to what all lags share.
+        r"""Return $\beta \sum_o J F_o J\, p_{i-o}$, up to a term common to all lags.
 
-        It is the sum of p, and the deviations of F from it by fast convolution.
+        It is the sum of p, plus the deviations of F from it by fast convolution.
         """
         time = p.shape[1]
         if time > self.profile.length:
@@ -141,12 +144,12 @@ class MixedHeads:
         return beta * (p.cumsum(dim=1) + off)
 
     def mixing(self, task: Task, temper: float, dtype: torch.dtype) -> float:
-        """Return a bound on how far mixed lags move the log-odds."""
+        """Return a bound on the change of the log-odds caused by mixed lags."""
         spread = column_spread(task, dtype)
         return self.profile.log_odds_error(spread * math.exp(min(temper * spread, 700.0)))
 
     def describe(self) -> str:
-        """Return one line on the heads."""
+        """Return one line that describes the heads."""
         off = self.profile.residual.max().item()
         return (
             f"{self.count} second-layer head(s), in which lags mix; "

@@ -1,25 +1,30 @@
-r"""The Bayes-optimal circuit as a standard transformer whose width does not depend on
-the length.
+r"""The Bayes-optimal circuit as a standard transformer, with a width independent of the
+length.
 
 Positions enter through `Feature`s (`position_forms.py`): 1, x, x^2, waves, two flags
 and one function for each sink.
 
-- **Masks** of layers 1 and 3 are 0 at the lags z and at most -D elsewhere. With M = span + 1, m the middle of the
-  lags and $Q = 2^R M$: $-a(z - m)^2 + \sum_{r=1}^R A_r \cos(2\pi(z - m)/(2^r M)) + \psi(z \bmod M)$, where $\psi$
-  makes it 0 at the lags, and -D at what lies between. *Proof.* Let y = z + sM, z between the extreme lags, so that
-  $|z - m| \le (M-1)/2$. No term is larger at y than at z, which is the point of its progression nearest to m and to a
-  crest. If s is $2^{r-1}$ times an odd number, wave r is turned by half and falls by $2 A_r \cos(2\pi(z-m)/(2^r M)) \ge
-  D$ for $A_1 = D / (2 \sin(\pi/2M))$, $A_r = D/\sqrt2$. If s is a multiple of $2^R$, the parabola falls by at least $a
-  Q(Q - M + 1) = D$. A wave more makes the parabola four times flatter; scores are of size $D(R + T^2/Q^2)$.
-- **Layer 1** stores, instead of $\tilde p_{n,k}$ at index n - k, the mean of a few features f: $\sum_k
-  \tilde p_{n,k} f(n - k)$. Its heads of exponents $\pm\gamma$ write to the same coordinates with opposite signs: half
-  the difference is $(\gamma/K) \sum_k q_{n,k} f(n-k)$.
-- **Layer 2** scores offsets by the logarithms of their weights, which are periodic: those of a head's colour, or $1 \pm
-  \eta$. They score the sink too, which its function of the position takes off again. The values of head h are what
-  layer 3 will multiply with the key's features.
-- **Layer 3** reads index m at key j by a function of j - 1 - m: the colour's indicator (periodic), or, where lags
-  mix, an alternation and a parabola, $-c(j-1-m)^2$, of which only $2cjm$ is left: the rest is common to all keys,
-  or meets entries of sum 0.
+- **Masks** of layers 1 and 3 are 0 at the lags z and at most -D elsewhere. With M =
+  span + 1, m the middle of the lags and $Q = 2^R M$: $-a(z - m)^2 + \sum_{r=1}^R A_r
+  \cos(2\pi(z - m)/(2^r M)) + \psi(z \bmod M)$, where $\psi$ makes it 0 at the lags, and
+  -D at what lies between. *Proof.* Let y = z + sM, z between the extreme lags, so that
+  $|z - m| \le (M-1)/2$. No term is larger at y than at z, which is the point of its
+  progression nearest to m and to a crest. If s is $2^{r-1}$ times an odd number, wave r
+  is turned by half and falls by $2 A_r \cos(2\pi(z-m)/(2^r M)) \ge D$ for
+  $A_1 = D / (2 \sin(\pi/2M))$, $A_r = D/\sqrt2$. If s is a multiple of $2^R$, the
+  parabola falls by at least $a Q(Q - M + 1) = D$. One more wave makes the parabola four
+  times flatter; scores are of size $D(R + T^2/Q^2)$.
+- **Layer 1** stores, instead of $\tilde p_{n,k}$ at index n - k, the mean of a few
+  features f: $\sum_k \tilde p_{n,k} f(n - k)$. Its heads of exponents $\pm\gamma$ write
+  to the same coordinates with opposite signs: half the difference is
+  $(\gamma/K) \sum_k q_{n,k} f(n-k)$.
+- **Layer 2** scores offsets by the logarithms of their weights, which are periodic:
+  those of a head's colour, or $1 \pm \eta$. They score the sink too, which its function
+  of the position takes off again. The values of head h are what layer 3 will multiply
+  with the key's features.
+- **Layer 3** reads index m at key j by a function of j - 1 - m: the colour's indicator
+  (periodic), or, where lags mix, an alternation and a parabola, $-c(j-1-m)^2$, of which
+  only $2cjm$ is left: the rest is common to all keys, or meets entries of sum 0.
 """
 
 from __future__ import annotations
@@ -49,9 +54,9 @@ from sih.task import Task
 NarrowT = TypeVar("NarrowT", bound="NarrowBayesCircuit")
 
 FORBID = 64.0
-"""How much lower a masked score is at least: e^-64 of a weight is nothing."""
+"""How much lower a masked score is, at least: e^-64 of a weight is negligible."""
 LEVELS = 5
-"""Waves of a mask (R): widths stay the same for any length, and Q = 32 M."""
+"""Waves of a mask (R): widths are the same for any length, and Q = 32 M."""
 Dimension = tuple[dict[int, float], int]
 """The coefficients of a query by coordinate, and the coordinate of the key."""
 FIRST, EARLY = ("first", 0.0), ("early", 0.0)
@@ -59,11 +64,10 @@ FIRST, EARLY = ("first", 0.0), ("early", 0.0)
 
 @dataclass(frozen=True, kw_only=True)
 class NarrowBayesCircuit(BayesCircuit):
-    """The numbers of the Bayes-optimal circuit, written as a narrow standard
-    transformer.
+    """The Bayes-optimal circuit as a narrow standard transformer, with all its numbers.
 
-    Heads keep lags apart unless their weights alternate at most. `write` is the same
-    circuit by blocks, which says what its edges are.
+    Heads keep lags apart, or have weights that alternate. `write` writes the same
+    circuit by blocks, which defines its edges.
     """
 
     @classmethod
@@ -92,16 +96,16 @@ class NarrowBayesCircuit(BayesCircuit):
         return narrow_transformer(task, self, readout, dtype)
 
     def expected(self, tokens: Int[Tensor, "batch time"], task: Task) -> Iterator[Expected]:
-        """Yield attention and output: no head stores attention at indices."""
+        """Yield attention and output only: no head stores attention at indices."""
         for each in super().expected(tokens, task):
             if each.site == "output" or each.site.endswith("/attention"):
                 yield each
 
     def bounds(self, task: Task, dtype: torch.dtype) -> Bounds:
-        """Return the bounds, for scores that are sums of terms larger than they are.
+        """Return the bounds, for scores that are sums of larger terms.
 
-        Beside the mask one transition's evidence may lose more than all of it may by
-        the circuit's own bound, where transitions are few.
+        Beside the mask, one transition's evidence may lose more digits than the
+        circuit's own bound allows for all of it, if transitions are few.
         """
         own = super().bounds(task, dtype)
         lost = early_rounding(early_size(self, 0), dtype) * len(self.lags) / self.temper
@@ -114,7 +118,7 @@ class NarrowBayesCircuit(BayesCircuit):
 def narrow_transformer(
     task: Task, circuit: NarrowBayesCircuit, readout: str, dtype: torch.dtype
 ) -> Transformer:
-    """Write the circuit as a standard transformer of small width."""
+    """Return the circuit as a standard transformer of small width."""
     first, second = _lag_mask(circuit, first_depth(task, circuit), 0, {}), _second_layer(circuit)
     reads = _reads(circuit)
     prior = {lag: math.log(p) for lag, p in zip(circuit.lags, task.lag_prior.tolist(), strict=True)}
@@ -207,7 +211,7 @@ def _columns(
 def _lag_mask(
     circuit: NarrowBayesCircuit, depth: float, shift: int, bonus: dict[int, float]
 ) -> Form:
-    """Return the mask of z = a - b + shift of this depth D, with a bonus at each lag."""
+    """Return the mask of z = a - b + shift with this depth D, and a bonus at each lag."""
     lags = circuit.lags
     period, middle = lags[-1] - lags[0] + 1, (lags[0] + lags[-1]) / 2
     long = period << LEVELS
@@ -231,7 +235,9 @@ def _lag_mask(
 
 
 def _second_layer(circuit: NarrowBayesCircuit) -> list[Form]:
-    """Return each head's scores: logs of its weights, the first tokens masked."""
+    """Return each head's scores: logarithms of its weights, with the first tokens
+    masked.
+    """
     forms = [Form() for _ in range(circuit.heads)]
     if circuit.profile is None:
         for head, form in enumerate(forms):
@@ -245,7 +251,7 @@ def _second_layer(circuit: NarrowBayesCircuit) -> list[Form]:
 
 
 def _reads(circuit: NarrowBayesCircuit) -> list[Form]:
-    """Return what each head is read by, a form of the key's position and the index."""
+    """Return the reads of each head, a form in the key's position and the index."""
     forms = [Form() for _ in range(circuit.heads)]
     if circuit.profile is None:
         for head, form in enumerate(forms):
@@ -264,27 +270,27 @@ def _reads(circuit: NarrowBayesCircuit) -> list[Form]:
 def _sink(
     scored: Float[Tensor, " query"], wanted: Float[Tensor, " query"]
 ) -> Float[Tensor, " query"]:
-    """Return what the sink's score lacks of the log of the weight wanted."""
+    """Return the difference between the desired log weight of the sink and its score."""
     return torch.where(wanted > 0, wanted.clamp_min(1e-300).log(), -FORBID) - scored
 
 
 def first_depth(task: Task, circuit: NarrowBayesCircuit) -> float:
-    """Return how deep the first layer's mask is: no token makes up for it."""
+    """Return the depth of the first layer's mask: no token can compensate for it."""
     logs = log_matrix(task.P, circuit.temper, circuit.log_zero)
     return FORBID + (logs.max() - logs.min()).item()
 
 
 def early_size(circuit: NarrowBayesCircuit, length: int) -> float:
-    """Return how large terms of the first two layers' scores are, at this length."""
+    """Return the size of terms in the first two layers' scores, at this length."""
     period = circuit.lags[-1] - circuit.lags[0] + 1
     return 2 * FORBID * (LEVELS + period + (length / (period << LEVELS)) ** 2)
 
 
 def third_depth(task: Task, circuit: NarrowBayesCircuit, dtype: torch.dtype) -> float:
-    r"""Return how deep the third layer's mask is: no evidence makes up for it.
+    r"""Return the depth of the third layer's mask: no evidence can compensate for it.
 
-    The evidence of a transition has $\sum_k |q_k| \le KR/2$, R its spread. What keys z
-    and z' read of it differs by at most 1 if nothing mixes, else by
+    The evidence of a transition has $\sum_k |q_k| \le KR/2$, R its spread. The reads of
+    keys z and z' differ by at most 1 if nothing mixes, otherwise by
     $2\sum r + c\,span\,|z - z'|$. With Q for |z - z'| the mask wins up to there; from
     there on it falls with the square.
     """

@@ -1,4 +1,4 @@
-r"""Second-layer heads that share out the past: head h gathers the offsets $C_h$.
+r"""Second-layer heads that divide the past: head h gathers the offsets $C_h$.
 
 At query i, head h attends to the positions $i - o$ with $o \in C_h$ that a transition
 made: $n_h(i)$ of them, each with the weight $1 / C$. Position n holds $\tilde p_{n,k}$
@@ -7,7 +7,7 @@ at index n - k, so the head has $\tilde p_{i-o,k}$ at index $i - o - k$.
 **Nothing mixes.** Two of these share an index only if $o + k = o' + k'$, that is if two
 offsets of the head differ by a difference of two lags. `least_heads` rules that out.
 
-**What a transition counts.** With a factor $\beta_h$ of the third layer the score of
+**The weight of a transition.** With a factor $\beta_h$ of the third layer the score of
 lag k is $E_{i,k} = \sum_h \frac{\beta_h}{C} \sum_{o \in C_h} \tilde p_{i-o,k}$, where
 
 | evidence | sink | $C$ | $\beta_h$ | a transition counts |
@@ -16,8 +16,8 @@ lag k is $E_{i,k} = \sum_h \frac{\beta_h}{C} \sum_{o \in C_h} \tilde p_{i-o,k}$,
 | mean, Prop. 1's | yes | $\sum_h n_h(i)$ | $\beta$ | $\beta / \sum_h n_h(i)$ |
 | sum | yes | $n_h(T - 1)$ | $\beta C$ | $\beta$ |
 
-and $w_h$ is the head's number of offsets over the average head's. Without a sink, a row
-with no transition for a head is uniform over the past, which spoils the first rows.
+and $w_h$ is the head's number of offsets over the average head's. Without a sink, a
+head with no transition attends uniformly to the past, which spoils the first rows.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ HeadOfOffset = tuple[Annotated[int, AtLeast(-1), Below(2**31)], ...]
 
 @dataclass(frozen=True)
 class OffsetHeads:
-    """The offsets that each second-layer head takes, and what transitions weigh."""
+    """Second-layer heads, each with its offsets, and the weight of a transition."""
 
     head_of_offset: tuple[int, ...]
-    """The head, from 0, of each offset. One period of it; -1 where no head takes it."""
+    """The head (from 0) of each offset, one period of it; -1 for none."""
     length: int
     max_lag: int
     evidence: Evidence
@@ -64,7 +64,7 @@ class OffsetHeads:
     def of(
         cls, circuit: Circuit, head_of_offset: tuple[int, ...], evidence: Evidence
     ) -> OffsetHeads:
-        """Return the heads of a circuit that take these offsets."""
+        """Return the heads of a circuit with these offsets."""
         return cls(head_of_offset, circuit.length, circuit.max_lag, evidence, circuit.sink)
 
     @property
@@ -85,11 +85,11 @@ class OffsetHeads:
         return [self.max_lag + self.head_of_offset.index(head) for head in range(self.count)]
 
     def head_at(self, offsets: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
-        """Return the head of each offset, negative ones too; -1 where none takes it."""
+        """Return the head of each offset, including negative ones; -1 for none."""
         return torch.tensor(self.head_of_offset)[offsets % self.period]
 
     def transitions(self, time: int | None = None) -> Int[Tensor, "time head"]:
-        """Return $n_h(i)$, the transitions that head h sees from position i."""
+        """Return $n_h(i)$, the number of transitions that head h gathers at position i."""
         time = self.length if time is None else time
         offsets = self.head_at(torch.arange(max(time - self.max_lag, 0)))
         taken = torch.nn.functional.one_hot(offsets + 1, self.count + 1)[:, 1:]
@@ -97,7 +97,7 @@ class OffsetHeads:
         return torch.cat([none_yet, taken.cumsum(dim=0)])
 
     def totals(self, time: int | None = None) -> Int[Tensor, "time head"]:
-        """Return C: a transition has the weight 1 / C of the head's attention."""
+        """Return C: a transition has weight 1 / C in the head's attention."""
         seen = self.transitions(time)
         if self.evidence == "sum":
             return self.transitions()[-1].clamp_min(1).expand_as(seen)
@@ -106,7 +106,7 @@ class OffsetHeads:
         return seen
 
     def factors(self, beta: float) -> list[float]:
-        """Return $\\beta_h$, with which the third layer reads each head."""
+        r"""Return $\beta_h$, the factor with which the third layer reads each head."""
         if self.evidence == "sum":
             return [beta * total for total in self.sums_to]
         if self.sink:
@@ -121,17 +121,17 @@ class OffsetHeads:
 
     @property
     def size(self) -> float:
-        """Return a bound on what the heads together add up to, in transitions."""
+        """Return a bound on the sum of all heads, in transitions."""
         if self.evidence == "sum":
             return sum(self.sums_to)
         return float(self.count)
 
     def strength(self, beta: float) -> float:
-        """Return the most by which the reads put one key ahead of another."""
+        """Return the largest difference that the reads make between two keys' scores."""
         return beta * self.size
 
     def write(self, blocks: Blocks, masks: Masks) -> None:
-        r"""Write layer 2: a head's keys are allowed, position 0 has the rest.
+        r"""Write layer 2: each head attends to its keys, and position 0 takes the rest.
 
         With a sink, n keys of score 0 and position 0 with the score $\log(C - n)$ add
         up to $n + (C - n) = C$, so every key has the weight 1 / C exactly, also where
@@ -150,19 +150,21 @@ class OffsetHeads:
             blocks.block(f"2.{head + 1}", "position", "position").copy_(scores)
 
     def attention(self) -> Float[Tensor, "head query key"]:
-        """Return the attention that `write` makes: 1 / C a key, and the sink."""
+        """Return the attention that `write` creates: 1 / C for each key, and the sink."""
         weights = self.keys().double() / self.totals().T[:, :, None].clamp_min(1)
         if self.sink:
             weights[:, :, 0] = 1 - weights.sum(dim=-1)
         return weights
 
     def at_sink(self) -> Float[Tensor, "time head"]:
-        """Return the attention that rests on position 0."""
+        """Return the attention to position 0."""
         totals = self.totals().double()
         return torch.where(totals > 0, 1 - self.transitions() / totals.clamp_min(1), 1.0)
 
     def keys(self) -> Bool[Tensor, "head query key"]:
-        """Return which keys each head takes: its offsets that a transition made."""
+        """Return the mask of keys that each head gathers: its offsets, where a
+        transition exists.
+        """
         gap = gaps(self.length)
         made = torch.arange(self.length) >= self.max_lag
         head_at = torch.where((gap >= 0) & made, self.head_at(gap), -1)
@@ -171,22 +173,23 @@ class OffsetHeads:
     def read(
         self, blocks: Blocks, circuit: Circuit, scores: Float[Tensor, "query key"]
     ) -> Float[Tensor, "query key"]:
-        r"""Write the third layer's reads by position, and return the scores left.
+        r"""Write the third layer's reads by position, and return the correction of the
+        scores.
 
         $B^{(h)}_{m,j} = \beta_h\,[c(j - 1 - m) = h]$ for m < j.
 
-        B stands between what head h gathered, at the query, and the key's position. At
-        the candidate of lag k, $j = i - k + 1$, the index $m = i - k - o$ counts for
-        just the offsets of the head, $o \in C_h$. It holds $\tilde p_{i-o,k}$ and
-        nothing else, for any other $\tilde p_{i-o',k'}$ there would have $o' + k' = o +
-        k$. So the score is $\beta_h$ times the sum over $C_h$, times the weight of a
-        key. (Where every head takes one residue B may repeat itself above m = j - 1, as
-        the paper prints it.)
+        B connects the values of head h at the query with the key's position. At the
+        candidate of lag k, $j = i - k + 1$, the index $m = i - k - o$ counts for just
+        the offsets of the head, $o \in C_h$. It contains $\tilde p_{i-o,k}$ and nothing
+        else, since any other $\tilde p_{i-o',k'}$ there would have $o' + k' = o + k$.
+        So the score is $\beta_h$ times the sum over $C_h$, times the weight of a key.
+        (If every head gathers one residue, B may repeat above m = j - 1, as the paper
+        prints it.)
 
         *A sink* leaves its own position at index 0, with a weight that depends on i and
-        h alone. Index 0 counts at key j for the head $c(j - 1)$; the scores of the
-        position block are less by that. (Two first-layer heads of opposite sign cancel
-        it themselves.)
+        h alone. Index 0 counts at key j for the head $c(j - 1)$; this is subtracted in
+        the position block. (Two first-layer heads of opposite sign cancel it
+        themselves.)
         """
         index = torch.arange(circuit.length)[:, None]
         key = torch.arange(circuit.length)[None, :]
@@ -203,7 +206,7 @@ class OffsetHeads:
         return scores
 
     def sums(self, p: Float[Tensor, "batch time lag"]) -> list[Float[Tensor, "batch time lag"]]:
-        r"""Return $\sum_{o \in C_h} \tilde p_{i-o,k}$, one tensor a head."""
+        r"""Return $\sum_{o \in C_h} \tilde p_{i-o,k}$, one tensor per head."""
         every_period = strided_sums(p, self.period)
         sums = [torch.zeros_like(p) for _ in range(self.count)]
         for offset, head in enumerate(self.head_of_offset):
@@ -214,7 +217,7 @@ class OffsetHeads:
     def scores(
         self, p: Float[Tensor, "batch time lag"], beta: float
     ) -> Float[Tensor, "batch time lag"]:
-        """Return E, the module's formula, in time positions x lags x period."""
+        """Return E by the module's formula, in time positions x lags x period."""
         scores = torch.zeros_like(p)
         if self.evidence == "sum":
             return beta * sum(self.sums(p), scores)
@@ -227,18 +230,21 @@ class OffsetHeads:
 
     @property
     def unused(self) -> bool:
-        """Tell whether some past transitions go unused."""
+        """Return whether some past transitions are ignored."""
         return -1 in self.head_of_offset
 
     def mixing(self, task: Task, temper: float, dtype: torch.dtype) -> float | None:
-        """Return how far mixed lags move the log-odds: 0, or None if some go unused."""
+        """Return the change of the log-odds by mixed lags: 0, or None if transitions
+        are ignored.
+        """
         return None if self.unused else 0.0
 
     def describe(self, *, complete: bool = False) -> str:
         """Return one line on the offsets of each head.
 
         Args:
-            complete: whether keys see what the query's heads leave out.
+            complete: whether the key's heads gather the offsets that the query's heads
+                omit.
         """
         heads = " ".join("·" if head < 0 else str(head + 1) for head in self.head_of_offset)
         unused = self.head_of_offset.count(-1) / self.period
@@ -250,13 +256,13 @@ class OffsetHeads:
 
 
 def one_residue_each(head_of_offset: tuple[int, ...]) -> bool:
-    """Tell whether every head takes one residue of the period, as for lags 1 .. K."""
+    """Return whether every head gathers one residue of the period, as for lags 1 .. K."""
     taken = [head for head in head_of_offset if head >= 0]
     return len(taken) == len(set(taken))
 
 
 def choose_offsets(lags: tuple[int, ...], heads: int | None) -> tuple[int, ...]:
-    """Return the head of each offset, of the fewest heads or of this many."""
+    """Return the head of each offset, with the fewest heads or this many."""
     if heads is None:
         return least_heads(lags).colours
     return head_offsets(lags, heads).colours

@@ -1,6 +1,6 @@
 r"""The paper's circuit, Prop. 1: three layers that select the lag, for any set of lags.
 
-    layer 1    $\mathcal A_{n,n-k} = \tilde p_{n,k}$: what each lag says of token n
+    layer 1    $\mathcal A_{n,n-k} = \tilde p_{n,k}$: the share of each lag in token n
     layer 2    head h gathers $\tilde p_{i-o,k}$ over its offsets $o \in C_h$
     layer 3    $w_{i,k} \propto \exp E_{i,k}$ on token i - k + 1, which lag k copies
     readout    $\sum_k w_{i,k} P_{s_{i-k+1}, \cdot}$
@@ -45,22 +45,23 @@ Third = Literal["mask", "position"]
 
 @dataclass(frozen=True)
 class PaperOptions(CircuitOptions):
-    """What may be asked of the paper's circuit."""
+    """Options of the paper's circuit."""
 
     third: Third | None = None
-    """The paper's main form of the third layer (mask), where every head takes one
+    """Form of the third layer: the paper's main form (mask), if every head gathers one
     residue as for contiguous lags, or the appendix's (position), always possible. By
-    default the former where it can be."""
+    default mask where possible."""
     heads: Size | None = None
     """Second-layer heads. By default the least number that loses nothing. With fewer,
-    some past transitions are left out."""
+    some past transitions are ignored."""
     evidence: Evidence = "mean"
-    """Whether probabilities p-tilde are averaged (the paper's) or added up."""
+    """Whether probabilities p-tilde are averaged (the paper's) or summed."""
     sink: bool | None = None
-    """Let second-layer heads rest on position 0, so that the closed form holds from the
-    first possible position on. Always with summed evidence; the paper's has none."""
+    """Whether second-layer heads use position 0 as a sink, so that the closed form
+    holds from the first possible position on. Always with summed evidence; the paper's
+    has none."""
     lam: Strength | None = None
-    """The masks' strength. By default 500, or as much as the scores need."""
+    """Strength of the masks. By default 500, or more if the scores need it."""
     beta: OrInfinite = 100.0
     """Inverse temperature of the third layer; inf for the limit."""
     temper: Strength = 1.0
@@ -76,7 +77,7 @@ class PaperOptions(CircuitOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class PaperCircuit(Circuit):
-    """The numbers of the paper's circuit."""
+    """The paper's circuit with all its numbers."""
 
     target: ClassVar[str] = "paper"
     Options: ClassVar[type[CircuitOptions]] = PaperOptions
@@ -84,7 +85,7 @@ class PaperCircuit(Circuit):
 
     third: Third
     head_of_offset: HeadOfOffset
-    """The second-layer head, from 0, of each offset. One period of it, -1 for none."""
+    """The second-layer head (from 0) of each offset, one period of it; -1 for none."""
     evidence: Evidence
 
     def __post_init__(self) -> None:
@@ -161,7 +162,7 @@ class PaperCircuit(Circuit):
 
 
 def choose_third(third: Third | None, head_of_offset: tuple[int, ...], *, sink: bool) -> Third:
-    """Return the form asked for, or the paper's main form where it can be."""
+    """Return the requested form, or the paper's main form where possible."""
     can_be_mask = one_residue_each(head_of_offset) and not sink
     if third == "mask" and not can_be_mask:
         why = "with a sink" if sink else f"for the pattern {head_of_offset}"
@@ -178,11 +179,11 @@ def choose_third(third: Third | None, head_of_offset: tuple[int, ...], *, sink: 
 def read_by_mask(blocks: Blocks, circuit: PaperCircuit) -> None:
     r"""Write the main form: $B^{(h)}_{m,m'} = \beta_h\,[(m - m') \bmod R = R - 1]$.
 
-    B stands between what head h gathered, at the query, and its attention at the key; R
-    is the period. Head h takes one residue r. So at key j its attention lies on
-    positions m' of residue j - r, and sums to 1: B makes it the indicator of the
-    indices m of residue j - 1 - r. At $j = i - k + 1$ these are the $m = i - k - o$
-    with $o \in C_h$, the same sum as in the form by position.
+    B connects the values of head h at the query with its attention at the key; R is the
+    period. Head h gathers one residue r. So at key j its attention lies on positions m'
+    of residue j - r, and sums to 1: B makes it the indicator of the indices m of
+    residue j - 1 - r. At $j = i - k + 1$ these are the $m = i - k - o$ with
+    $o \in C_h$, the same sum as in the form by position.
 
     Paper: Sec. 5.1, "Third layer".
     """

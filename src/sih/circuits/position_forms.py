@@ -1,9 +1,9 @@
-r"""Scores of a pair of positions as sums of products of few functions of each: 1, x,
-x^2 and waves.
+r"""Scores of pairs of positions as sums of products of a few functions: 1, x, x^2 and
+waves.
 
-A wave of the difference of two positions is two products,
-$\cos\omega(a - b) = \cos\omega a \cos\omega b + \sin\omega a \sin\omega b$, and any
-function of $(a - b) \bmod M$ is M - 1 of them and a constant.
+A wave of the difference of two positions is two products, $\cos\omega(a - b) =
+\cos\omega a \cos\omega b + \sin\omega a \sin\omega b$, and any function of
+$(a - b) \bmod M$ is a sum of M - 1 of them and a constant.
 """
 
 import math
@@ -15,12 +15,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 Feature = tuple[str, Fraction | float]
-"""A function of a position: ("power", n) of x centred, ("cos", t) and ("sin", t) of a wave with t turns a step."""
+"""A function of a position: ("power", n) of x centred, or ("cos", t) and ("sin", t) of
+a wave with t turns per step."""
 ONE, X, XX = (("power", Fraction(n)) for n in range(3))
 
 
 def column(feature: Feature, length: int) -> Float[Tensor, " length"]:
-    """Return a feature at every position; a wave of a rational number of turns is periodic to the last digit."""
+    """Return a feature at every position; waves with a rational number of turns are
+    exactly periodic.
+    """
     name, number = feature
     x = torch.arange(length)
     if name == "power":
@@ -33,7 +36,7 @@ def column(feature: Feature, length: int) -> Float[Tensor, " length"]:
 
 
 class Form:
-    """Adds up products of a feature of a first position a and one of a second position b."""
+    """A sum of products of a feature of position a and a feature of position b."""
 
     def __init__(self) -> None:
         self.terms: dict[tuple[Feature, Feature], float] = {}
@@ -42,17 +45,17 @@ class Form:
         self.terms[first, second] = self.terms.get((first, second), 0.0) + value
 
     def wave(self, turn: Fraction | float, amplitude: float, phase: float) -> None:
-        """Add amplitude cos(2 pi turn (a - b) + phase)."""
+        r"""Add the term $A \cos(2\pi\,\mathrm{turn}\,(a - b) + \varphi)$ to the form."""
         along, across = amplitude * math.cos(phase), amplitude * math.sin(phase)
         cos, sin = ("cos", turn), ("sin", turn)
         self.add(cos, cos, along)
-        if turn != Fraction(1, 2):  # whose sine is 0
+        if turn != Fraction(1, 2):  # for which the sine is 0
             self.add(sin, sin, along)
             self.add(sin, cos, -across)
             self.add(cos, sin, across)
 
     def periodic(self, values: Sequence[float], shift: int) -> None:
-        """Add values[(a - b + shift) mod their number]."""
+        """Add values[(a - b + shift) mod n], with n the number of values."""
         count = len(values)
         parts = torch.fft.fft(torch.tensor(values, dtype=torch.float64)) / count
         self.add(ONE, ONE, parts[0].real.item())
@@ -63,7 +66,7 @@ class Form:
             self.wave(turn, twice * abs(part), phase)
 
     def parabola(self, strength: float, shift: float) -> None:
-        """Take off strength (a - b + shift)^2."""
+        """Subtract strength (a - b + shift)^2."""
         self.add(ONE, XX, -strength)
         self.add(X, X, 2 * strength)
         self.add(ONE, X, 2 * strength * shift)

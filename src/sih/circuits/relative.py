@@ -1,7 +1,8 @@
 r"""Circuits with relative positions: one head in every layer, any lags, any length.
 
-Heads know the offset i - j of a key, in scores and in values (`models/relative/disentangled_relative.py`). Rows count
-from the start token, row 0; token i of the paper stands in row i, and $\hat k$ is the largest lag.
+Heads know the offset i - j of a key, in scores and in values
+(`models/relative/disentangled_relative.py`). Rows count from the start token, row 0;
+token i of the paper is in row i, and $\hat k$ is the largest lag.
 
     layer 1    row $i > \hat k$ pays $\tilde p_{i,k}$ to offset k; so `1.1/offset` holds $\tilde p_{i,k}$ at index k.
                Row $i \le \hat k$ attends to the start token.
@@ -11,25 +12,31 @@ from the start token, row 0; token i of the paper stands in row i, and $\hat k$ 
                Row $i < \hat k$ attends to the start token.
     readout    $\sum_k w_{i,k} P_{s_{i-k+1}, \cdot}$, and the stationary distribution for the start token
 
-The address of $\tilde p_{n,k}$ is the lag, not the parent's position. So transitions of one lag gather at one address
-wherever they were made, and nothing mixes.
+The address of $\tilde p_{n,k}$ is the lag, not the parent's position. So transitions of
+one lag gather at one address wherever they were made, and nothing mixes.
 
-**Proof.** Blocks are written in `write`, with $\lambda$ the strength of the masks and ⊥ the start token.
+**Proof.** Blocks are written in `write`, with $\lambda$ the strength of the masks and ⊥
+the start token.
 
-*Layer 1.* Row $i > \hat k$: the keys at the lags are tokens and score $\gamma \log P$. Other tokens score at most
-$-2\lambda$, and ⊥, at an offset above $\hat k$, $4\lambda - 8\lambda$. Row $i \le \hat k$: ⊥ is at an offset up to
-$\hat k$ and scores $2\lambda$ at least, all others 0 at most.
+*Layer 1.* Row $i > \hat k$: the keys at the lags are tokens and score $\gamma \log P$.
+Other tokens score at most $-2\lambda$, and ⊥, at an offset above $\hat k$,
+$4\lambda - 8\lambda$. Row $i \le \hat k$: ⊥ is at an offset up to $\hat k$ and scores
+$2\lambda$ at least, all others 0 at most.
 
-*Layer 2.* A row $n > \hat k$ has 0 at ⊥ in `1.1/token` and scores 0; an early row has 1 there and scores $-2\lambda$. ⊥
-saw itself at offset 0, and so has 0 at every lag. It scores $-\lambda$, or $\log c$. An early row sees early rows
-alone, and ⊥ is ahead of them.
+*Layer 2.* A row $n > \hat k$ has 0 at ⊥ in `1.1/token` and scores 0; an early row has 1
+there and scores $-2\lambda$. ⊥ saw itself at offset 0, and so has 0 at every lag. It
+scores $-\lambda$, or $\log c$. An early row sees early rows alone, and ⊥ is ahead of
+them.
 
-*Layer 3.* Row $i \ge \hat k$: offset k - 1 scores $\beta z_{i,k} + \log \pi_k$, other tokens at most $-2\lambda$, ⊥ at
-most $-4\lambda$. Row $i < \hat k$: $z_i = 0$, so that tokens score 0 at most and ⊥ at least $2\lambda + \log \pi_k$.
+*Layer 3.* Row $i \ge \hat k$: offset k - 1 scores $\beta z_{i,k} + \log \pi_k$, other
+tokens at most $-2\lambda$, ⊥ at most $-4\lambda$. Row $i < \hat k$: $z_i = 0$, so that
+tokens score 0 at most and ⊥ at least $2\lambda + \log \pi_k$.
 
-**Sums.** With $\beta = c K / \gamma$ the score is $c / (n + c)$ times the log-likelihoods that heads of exponents
-$\pm\gamma$ store (`tempering.py`). A factor $\varphi$ common to all lags moves a weight by at most $\kappa(m) |\log
-\varphi|$, whatever the evidence, with m the least prior. c costs no digits: what is stored is small, not inexact.
+**Sums.** With $\beta = c K / \gamma$ the score is $c / (n + c)$ times the
+log-likelihoods that heads of exponents $\pm\gamma$ store (`tempering.py`). A factor
+$\varphi$ common to all lags moves a weight by at most $\kappa(m) |\log \varphi|$,
+whatever the evidence, with m the least prior. c costs no digits: what is stored is
+small, not inexact.
 """
 
 from __future__ import annotations
@@ -52,7 +59,7 @@ from sih.circuits.circuit import Circuit
 from sih.circuits.log_matrix import log_matrix
 from sih.circuits.mask_strength import LEAK, first_layer_gap
 from sih.circuits.positions import at_candidates, at_offsets
-from sih.circuits.relative_standard import standard_weights
+from sih.circuits.relative_standard import offset_scores, standard_weights
 from sih.circuits.rounding import UNITS, early_rounding, finite, weight_error
 from sih.circuits.strengths import OrInfinite, Strength
 from sih.circuits.tempering import LOG_ZERO, best_tempering, column_spread, truncation_error
@@ -66,30 +73,32 @@ RelativeT = TypeVar("RelativeT", bound="RelativeCircuit")
 Form = Literal["disentangled", "standard"]
 
 STRENGTH = {torch.float64: 100.0, torch.float32: 50.0}
-"""Masks by default. A mask multiplies a weight by the exponential of minus twice that."""
+"""Default strength of masks. A mask multiplies a weight by the exponential of minus
+twice this."""
 GENTLE_STRENGTH = {torch.float64: 25.0, torch.float32: 16.0}
-"""The same beside small powers of probabilities, which lose digits to greater numbers."""
+"""Default strength beside small exponents, which lose digits to larger numbers."""
 HEAVY = {torch.float64: 2.0**50, torch.float32: 2.0**30}
-"""The transitions that the start token weighs as much as, where evidence is added up."""
+"""Weight of the start token, in transitions, where evidence is summed."""
 GENTLER = {torch.float64: 6.0, torch.float32: 3.0}
-"""The exponent by default, in units of that of least certified error. The error of powers is far below its bound, that
-of rounding near it: so a greater exponent errs less in fact."""
+"""Default exponent, in units of the one of least certified error. The actual error of a
+power is far below its bound and that of rounding is near it, so a larger exponent errs
+less."""
 GENTLER_ALONE = 100.0
-"""The same with one first-layer head."""
+"""The same default with one first-layer head."""
 LONGEST = 2.0**31
-"""The number of keys for which masks are strong enough."""
+"""The number of keys up to which masks are strong enough."""
 
 
 @dataclass(frozen=True)
 class RelativePaperOptions(CircuitOptions):
-    """What may be asked of Prop. 1 with relative positions."""
+    """Options of Prop. 1 with relative positions."""
 
     form: Form = "disentangled"
-    """The weights as blocks by name (disentangled), or as a standard transformer with a
-    vector for each offset (standard)."""
+    """Whether weights are blocks by name (disentangled), or a standard transformer with
+    one vector per offset (standard)."""
     lam: Strength | None = None
-    """The masks' strength. By default 100, in float32 50, or as much as the least entry of P
-    needs."""
+    """Strength of the masks. By default 100, in float32 50, or more if the least entry
+    of P needs it."""
     beta: OrInfinite = 100.0
     """Inverse temperature of the third layer; inf for the limit."""
     temper: Strength = 1.0
@@ -98,35 +107,41 @@ class RelativePaperOptions(CircuitOptions):
 
 @dataclass(frozen=True)
 class RelativeBayesOptions(CircuitOptions):
-    """What may be asked of the Bayes-optimal circuit with relative positions."""
+    """Options of the Bayes-optimal circuit with relative positions."""
 
     form: Form = "disentangled"
-    """The weights as blocks by name (disentangled), or as a standard transformer with a
-    vector for each offset (standard)."""
+    """Whether weights are blocks by name (disentangled), or a standard transformer with
+    one vector per offset (standard)."""
     lam: Strength | None = None
-    """The masks' strength. By default 25, in float32 18, or as much as the prior needs."""
+    """Strength of the masks. By default 25, in float32 18, or more if the prior needs
+    it."""
     temper: Strength | None = None
-    """Exponent on the probabilities in the first layer. By default a multiple of that of the
-    least certified error, the same at any length. The inverse temperature follows from it."""
+    """Exponent on the probabilities in the first layer. By default a multiple of the
+    one with the least certified error, the same at any length. It determines the
+    inverse temperature."""
     symmetric: bool = True
-    """Two first-layer heads of opposite exponent: a head more, 2 to 4 digits won."""
+    """Whether layer 1 has two heads of opposite exponents. This costs a head and gains
+    2 to 4 digits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RelativeCircuit(Circuit):
-    """The numbers of a circuit with relative positions. They are free of the length."""
+    """A circuit with relative positions, with all its numbers. They do not depend on
+    the length.
+    """
 
     bounds_hold_leaks: ClassVar[bool] = True
+    only_heads: ClassVar[str] = "relative positions: one for any set of lags, at any length"
 
     length: int | None = field(init=False, default=None)  # type: ignore[assignment]
     form: Form = "disentangled"
     start_weight: Annotated[float, AtLeast(0)] = 0.0
-    """The transitions that the start token weighs as much as in layer 2, c."""
+    """Weight c of the start token in layer 2, in transitions."""
 
     @classmethod
     @abstractmethod
     def chosen(cls: type[RelativeT], task: Task, options: Any, dtype: torch.dtype) -> RelativeT:
-        """Return the circuit with every number but its masks'."""
+        """Return the circuit with all numbers chosen except its masks'."""
 
     @classmethod
     def resolve(
@@ -184,7 +199,7 @@ class RelativeCircuit(Circuit):
     def first_scores(
         self, task: Task
     ) -> tuple[dict[str, Float[Tensor, "state state"]], Float[Tensor, " offset"]]:
-        """Return each first-layer head's scores of transitions, and those of offsets."""
+        """Return each first-layer head's scores of transitions, and of offsets."""
         by_offset = torch.full((self.reach + 1,), -2 * self.lam, dtype=torch.float64)
         by_offset[list(self.lags)] = 0.0
         by_offset[self.max_lag + 1 :] = -8 * self.lam
@@ -193,26 +208,32 @@ class RelativeCircuit(Circuit):
 
     @property
     def start_score(self) -> float:
-        """Return what the start token's key adds in layer 2, whose mask takes 2 lam off."""
+        """Return the score of the start token's key in layer 2, before the mask
+        subtracts 2 lam.
+        """
         c = self.start_weight
         return 2 * self.lam + math.log(c) if c else self.lam
 
     def last_scores(self, task: Task) -> Float[Tensor, " offset"]:
-        """Return the third layer's scores of offsets: a lag's candidate has its log prior."""
+        """Return the third layer's scores of offsets: a lag's candidate has its log
+        prior.
+        """
         scores = torch.full((self.reach + 1,), -2 * self.lam, dtype=torch.float64)
         scores[self.max_lag :] = -8 * self.lam
         scores[[lag - 1 for lag in self.lags]] = self.log_prior(task)
         return scores
 
     def log_prior(self, task: Task) -> Float[Tensor, " lag"]:
-        """Return the log prior of each lag where the circuit holds it, else 0."""
+        """Return the log prior of each lag if the circuit contains it, otherwise 0."""
         prior = task.lag_prior.double()
         return prior.log() if self.with_prior else torch.zeros_like(prior)
 
     def laws(
         self, task: Task, readout: str
     ) -> tuple[Float[Tensor, "state state"], Float[Tensor, " state"]]:
-        """Return what follows each copied token, in columns, and what follows the start."""
+        """Return the distributions that follow each copied token, in columns, and the
+        start token.
+        """
         if readout == "probability":
             return task.P.T, task.stationary
         log_pi = torch.where(task.stationary > 0, task.stationary.log(), self.log_zero)
@@ -226,7 +247,7 @@ class RelativeCircuit(Circuit):
     def scores(
         self, tokens: Int[Tensor, "batch time"], task: Task
     ) -> Float[Tensor, "batch time lag"]:
-        r"""Return $\beta z_{i,k}$ less its mean over lags, which keeps digits."""
+        r"""Return $\beta z_{i,k}$ minus its mean over lags, which keeps digits."""
         found = steps.evidence(tokens, task, self)
         total = (found - found.mean(dim=-1, keepdim=True)).cumsum(dim=1)
         n = (torch.arange(1, tokens.shape[1] + 1) - self.max_lag).clamp_min(0)[:, None]
@@ -259,12 +280,12 @@ class RelativeCircuit(Circuit):
     def _rows(
         self, tokens: Int[Tensor, "batch time"]
     ) -> tuple[Bool[Tensor, " row"], Bool[Tensor, " row"]]:
-        """Return the rows of tokens, and those whose token no transition made."""
+        """Return the rows of tokens, and the rows of tokens without a transition."""
         row = torch.arange(tokens.shape[1] + 1)
         return row >= 1, row <= self.max_lag
 
     def _middle(self, rows: int) -> Float[Tensor, "row key"]:
-        """Return the second layer's attention, the same for all sequences."""
+        """Return the second layer's attention, which is the same for all sequences."""
         row = torch.arange(rows)
         weight = (row > self.max_lag).double().expand(rows, -1).tril()
         weight[:, 0] = torch.where(row > self.max_lag, self.start_weight, 1.0)
@@ -278,11 +299,13 @@ class RelativeCircuit(Circuit):
             yield Expected("3.1/attention", row >= self.max_lag, attention)
 
     def leaks(self, task: Task) -> tuple[float, float]:
-        """Return the most attention that masks let through, before the last layer and in it.
+        """Return the largest leaks of attention through masks, before the last layer
+        and in it.
 
-        *Layers 1 and 2*: the allowed keys have at least the least entry of P, others 1 each. Where the start token
-        weighs nothing it has $e^{-\\lambda}$ beside a transition's 1, and early rows as much beside its own.
-        *Layer 3*: some lag's key scores its log prior at least.
+        *Layers 1 and 2*: the allowed keys have at least the least entry of P, others 1
+        each. Where the start token weighs nothing it has $e^{-\\lambda}$ beside a
+        transition's 1, and early rows as much beside its own. *Layer 3*: some lag's key
+        scores its log prior at least.
         """
         length = task.length
         early = math.log(length) + first_layer_gap(self, task) - 2 * self.lam
@@ -291,19 +314,21 @@ class RelativeCircuit(Circuit):
         return middle + math.exp(min(early, 0.0)), math.exp(min(own, 0.0))
 
     def least_strength(self, task: Task) -> float:
-        """Return masks that let through at most `LEAK` at any length."""
+        """Return the mask strength with leaks of at most `LEAK` at any length."""
         log_prior = self.log_prior(task).min().item()
         gap = max(first_layer_gap(self, task), -log_prior) + math.log(LONGEST)
         return max((gap - math.log(LEAK / 2)) / 2, math.log(2 * self.max_lag / LEAK))
 
     def rounding(self, task: Task, dtype: torch.dtype) -> float:
-        """Return how far rounding may move the log-odds of two lags."""
+        """Return a bound on the change of two lags' log-odds by rounding."""
         n, unit = task.length - self.max_lag, torch.finfo(dtype).eps / 2
         units = UNITS + n / 2  # those of a sum of n terms, which may all be rounded alike
         return unit * (units * self.evidence_size(n) + UNITS * 8 * self.lam)
 
     def evidence_size(self, transitions: int) -> float:
-        r"""Return how large the scores of candidates are, $\beta z$, what all lags share included."""
+        r"""Return the size of the candidates' scores $\beta z$, including the part
+        common to all lags.
+        """
         if self.start_weight:
             return self.beta / len(self.lags) * transitions / (transitions + self.start_weight)
         return self.beta
@@ -320,7 +345,9 @@ class RelativeCircuit(Circuit):
         return Bounds(early, self.times * (rounding + leaked), posterior)
 
     def distance(self, task: Task, dtype: torch.dtype) -> float | None:
-        """Return the certified distance of a weight from the posterior, without rounding."""
+        """Return the certified distance of a weight from the posterior, without
+        rounding.
+        """
         return None
 
     def strength(self) -> float:
@@ -343,6 +370,12 @@ class RelativeCircuit(Circuit):
                 f"{found[2]} start tokens; the circuit, of the form {self.form!r}, has {wanted[0]!r}, "
                 f"{wanted[1]} and 1"
             )
+        lags = self.lags_of(model)
+        if lags not in (None, self.lags):
+            raise ValueError(
+                f"model and circuit do not fit: the weights are those of other lags, {lags}; "
+                f"circuit and task have {self.lags}"
+            )
         P = self.matrix_of(model)
         is_matrix = bool((P >= 0).all()) and torch.allclose(
             P.sum(dim=-1), torch.ones(len(P)).double(), atol=1e-5
@@ -354,8 +387,23 @@ class RelativeCircuit(Circuit):
                 f"up to {far:.2g} from the task's"
             )
 
+    def lags_of(self, model: Model) -> tuple[int, ...] | None:
+        """Return the lags that weights were written for, None where layers 1 and 3 disagree.
+
+        A single wrong number changes one of the two layers.
+        """
+        if isinstance(model, DisentangledRelativeTransformer):
+            allowed = model.block("1.1", "token", "offset")[0]
+            read = model.block("3.1", "2.1/1.1/offset", "offset").any(dim=1)
+            answered = read.nonzero().flatten().tolist()
+        else:
+            allowed, selected = offset_scores(model)
+            answered = (selected.any(dim=1).nonzero().flatten() + 1).tolist()
+        lags = (allowed > -self.lam).nonzero().flatten().tolist()
+        return tuple(lags) if lags == answered else None
+
     def matrix_of(self, model: Model) -> Float[Tensor, "state state"]:
-        """Return what a model reads out of each copied token, as probabilities."""
+        """Return the distributions that a model reads out of each copied token."""
         readout: Tensor = model.readout  # type: ignore[assignment]
         copied = readout.detach()[:, model.columns("3.1/token", layers=3)]
         states = model.config.num_states
@@ -364,7 +412,7 @@ class RelativeCircuit(Circuit):
 
     @property
     def reach(self) -> int:
-        """Return the first offset that layer 1 need not tell from larger ones."""
+        """Return the first offset that layer 1 need not distinguish from larger ones."""
         return self.max_lag + 1
 
     @property
@@ -397,7 +445,7 @@ class RelativeCircuit(Circuit):
 
 @dataclass(frozen=True, kw_only=True)
 class RelativePaperCircuit(RelativeCircuit):
-    """The numbers of Prop. 1 with relative positions: heads (1, 1, 1)."""
+    """The circuit of Prop. 1 with relative positions: heads (1, 1, 1)."""
 
     target: ClassVar[str] = "paper"
     Options: ClassVar[type[CircuitOptions]] = RelativePaperOptions
@@ -417,7 +465,7 @@ class RelativePaperCircuit(RelativeCircuit):
 
 @dataclass(frozen=True, kw_only=True)
 class RelativeBayesCircuit(RelativeCircuit):
-    """The numbers of the Bayes-optimal circuit with relative positions."""
+    """The Bayes-optimal circuit with relative positions."""
 
     target: ClassVar[str] = "bayes"
     Options: ClassVar[type[CircuitOptions]] = RelativeBayesOptions
@@ -427,7 +475,9 @@ class RelativeBayesCircuit(RelativeCircuit):
     def chosen(
         cls, task: Task, options: RelativeBayesOptions, dtype: torch.dtype
     ) -> RelativeBayesCircuit:
-        one = task.with_length(task.max_lag + 1)  # whose best exponent is that of any length
+        one = task.with_length(
+            task.max_lag + 1
+        )  # for which the best exponent is that of any length
         best = best_tempering(one, 1.0, dtype, symmetric=options.symmetric).temper
         gentler = GENTLER[dtype] if options.symmetric else GENTLER_ALONE
         if options.form == "standard" and options.symmetric:
@@ -449,7 +499,9 @@ class RelativeBayesCircuit(RelativeCircuit):
         return lag_posterior(tokens, task)
 
     def distance(self, task: Task, dtype: torch.dtype) -> float:
-        r"""Return $\tanh(\delta/4) + \kappa \log(1 + n/c)$, n the number of transitions."""
+        r"""Return $\tanh(\delta/4) + \kappa \log(1 + n/c)$, n the number of
+        transitions.
+        """
         n, R = task.length - self.max_lag, column_spread(task, dtype)
         truncation = n * truncation_error(self.temper, R, symmetric=self.symmetric)
         shrunk = math.log1p(n / self.start_weight)
@@ -457,9 +509,11 @@ class RelativeBayesCircuit(RelativeCircuit):
 
 
 def kappa(least: float) -> float:
-    r"""Return $\max_w w (1 - w) \log \frac{w (1 - m)}{m (1 - w)}$ for the least prior m.
+    r"""Return $\max_w w (1 - w) \log \frac{w (1 - m)}{m (1 - w)}$ for the least prior
+    m.
 
-    It bounds how fast a posterior moves with the logarithm of a factor on its evidence.
+    It bounds the change of a posterior per unit of the logarithm of a factor on its
+    evidence.
 
     >>> [round(kappa(1 / lags), 4) for lags in (2, 3, 4, 5)]
     [0.2239, 0.3368, 0.4127, 0.4699]
@@ -473,7 +527,9 @@ def kappa(least: float) -> float:
 def _started(
     attention: Float[Tensor, "batch time time"], early: Bool[Tensor, " row"]
 ) -> Float[Tensor, "batch row row"]:
-    """Return attention with a start token before all others, to which early rows pay all."""
+    """Return attention with a start token before all others, to which early rows attend
+    fully.
+    """
     padded = nn.functional.pad(attention, (1, 0, 1, 0))
     padded[:, early] = 0.0
     padded[:, early, 0] = 1.0

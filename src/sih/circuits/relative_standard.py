@@ -1,13 +1,15 @@
-r"""Writes a circuit with relative positions as a standard transformer (Shaw et al. 2018), of Q, K and V.
+r"""A circuit with relative positions as a standard transformer with Q, K and V (Shaw et
+al. 2018).
 
-A head scores $q_i \cdot (k_j + a^K_b)$ and adds $\sum_j a_{ij} (v_j + a^V_b)$ to the stream, $b = \min(i - j, R)$. The
-stream has the coordinates
+A head scores $q_i \cdot (k_j + a^K_b)$ and adds $\sum_j a_{ij} (v_j + a^V_b)$ to the
+stream, $b = \min(i - j, R)$. The stream has the coordinates
 
     token S+1 | p-tilde K | early 1 | means K | copy S+1
 
-and a width of 2(S+1) + 2K + 1, queries and keys one of max(S, K) + 1, whatever the length. The last coordinate of
-queries is 1, since one-hot tokens sum to 1: what keys and offsets add to every row's scores goes there. In blocks,
-`token | token` is layer 1's K, `token | offset` a coordinate of a^K, `l.h/offset` what a^V writes.
+and a width of 2(S+1) + 2K + 1, queries and keys one of max(S, K) + 1, whatever the
+length. The last coordinate of queries is 1, since one-hot tokens sum to 1: it takes the
+terms that keys and offsets add to every row's scores. In blocks, `token | token` is
+layer 1's K, `token | offset` a coordinate of a^K, `l.h/offset` the output of a^V.
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.models.base import Model
 from sih.models.relative.relative_transformer import RelativeTransformer
 from sih.task import Task
 
 
 @runtime_checkable
 class Numbers(Protocol):
-    """The numbers of a circuit that its weights are made of, as `relative.py` has them."""
+    """The numbers behind the weights of a circuit, as in `relative.py`."""
 
     @property
     def lags(self) -> tuple[int, ...]: ...
@@ -55,7 +58,7 @@ class Numbers(Protocol):
 def standard_weights(
     circuit: Numbers, task: Task, readout: str, dtype: torch.dtype
 ) -> RelativeTransformer:
-    """Return the circuit as a standard transformer with a vector for each offset."""
+    """Return the circuit as a standard transformer with one vector per offset."""
     S, K, lam = task.num_states, len(circuit.lags), circuit.lam
     widths = {"token": S + 1, "p": K, "early": 1, "means": K, "copy": S + 1}
     ends = torch.tensor(list(widths.values())).cumsum(0).tolist()
@@ -111,3 +114,12 @@ def standard_weights(
     law, start = circuit.laws(task, readout)
     copied[:, :S], copied[:, S] = law.to(dtype), start.to(dtype)
     return model
+
+
+def offset_scores(model: Model) -> tuple[Float[Tensor, " offset"], Float[Tensor, "offset lag"]]:
+    """Return what layer 1 adds to the scores of each offset, and which mean layer 3 reads there."""
+    assert isinstance(model, RelativeTransformer)
+    first, _, third = model.each_layer()
+    assert first.aK is not None
+    assert third.aK is not None
+    return first.aK.detach()[0, :, -1], third.aK.detach()[0, :, :-1]

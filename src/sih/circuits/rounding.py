@@ -1,4 +1,4 @@
-"""How far rounding may move attention: a margin over what is measured, no theorem."""
+"""The effect of rounding on attention: a margin above measurements, not a theorem."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ import torch
 from sih.circuits.any_circuit import AnyCircuit, Bounds
 
 UNITS = 16.0
-"""Units in the last place of the largest score by which a score may be off."""
+"""Error of a score, in units in the last place of the largest score."""
 LIMIT = {torch.float64: 1e8, torch.float32: 1e4}
-"""What stands for an infinite beta: evidence that differs by 40 / LIMIT decides."""
+"""Finite replacement for an infinite beta: differences of evidence above 40 / LIMIT
+decide."""
 
 
 def finite(beta: float, dtype: torch.dtype) -> float:
-    """Return beta, or for infinity the largest that the number format has room for."""
+    """Return beta; for infinity, return the largest value that the number format
+    allows.
+    """
     return LIMIT[dtype] if math.isinf(beta) else beta
 
 
 def rounding_bounds(circuit: AnyCircuit, dtype: torch.dtype) -> Bounds:
-    """Return the bounds of a circuit that approximates nothing: rounding alone.
+    """Return the bounds of an exact circuit: rounding alone.
 
-    A score is off by `UNITS` units of the largest one, and by the digits that the first
-    layer's probabilities lose beside a mask that adds to allowed scores. Where heads of
-    the last layer are added up, so are their errors.
+    A score is off by `UNITS` units of the largest one, plus the digits that the first
+    layer's probabilities lose beside a mask added to allowed scores. If heads of the
+    last layer are summed, so are their errors.
     """
     unit = torch.finfo(dtype).eps / 2
     strength = circuit.strength()
@@ -35,15 +38,15 @@ def rounding_bounds(circuit: AnyCircuit, dtype: torch.dtype) -> Bounds:
 
 
 def early_rounding(largest: float, dtype: torch.dtype) -> float:
-    """Return the most that rounding moves attention before the last layer.
+    """Return a bound on the change of attention by rounding, before the last layer.
 
     Args:
-        largest: the largest number that is added to all scores: the masks'.
+        largest: the largest number added to all scores: the masks'.
     """
     unit = torch.finfo(dtype).eps / 2
     return math.tanh(unit * largest) + 64 * unit
 
 
 def weight_error(log_odds_error: float) -> float:
-    r"""Return by how much a weight is off if log-odds are: $\tanh(\delta / 4)$."""
+    r"""Return the error of a weight if log-odds err by $\delta$: $\tanh(\delta / 4)$."""
     return math.tanh(log_odds_error / 4)

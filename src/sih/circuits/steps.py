@@ -1,8 +1,8 @@
-r"""The layers that circuits share: what each writes, why, and what it computes.
+r"""The layers that circuits share: their weights, the reasons, and their closed forms.
 
-Positions count from 0. A transition of lag k into token n comes from token n - k, and
-the tokens from max_lag on are those that a transition made. Every function that writes
-stands beside the function that says what the layer must then hold.
+Positions count from 0. A transition of lag k into token n comes from token n - k;
+tokens from max_lag on have a parent. Each function that writes weights is followed by
+the function that returns the resulting values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ Tokens = Int[Tensor, "batch time"]
 
 
 def attend_to_parents(blocks: Blocks, task: Task, circuit: Circuit) -> None:
-    r"""Write layer 1: position n attends to its possible parents, to n - k by p-tilde.
+    r"""Write layer 1: position n attends to its possible parents n - k, with weight
+    $\tilde p_{n,k}$.
 
     The token block scores the pair (n, m) with $\gamma \log P_{s_m, s_n}$. The position
     block allows $n - m \in \mathcal K$ and nothing else. Softmax of a logarithm is the
@@ -34,7 +35,7 @@ def attend_to_parents(blocks: Blocks, task: Task, circuit: Circuit) -> None:
     $$\mathcal A_{n, n-k} = P_{s_{n-k}, s_n}^\gamma \Big/ \sum_l P_{s_{n-l}, s_n}^\gamma
     = \tilde p_{n,k}.$$
 
-    Positions are one-hot and are copied with these weights. So what the head writes of
+    Positions are one-hot and are copied with these weights. So the head's output for
     the position block *is* its attention: $\tilde p_{n,k}$ stands at index n - k.
 
     Paper: Sec. 5.1, "First layer".
@@ -57,7 +58,7 @@ def expect_layers(
 
     Args:
         attention: of each second-layer head.
-        first_rows: the first row at which each of them is right.
+        first_rows: the first row at which each head is right.
     """
     yield from expect_parents(tokens, task, circuit)
     yield from expect_gathered(tokens, task, circuit, attention, first_rows)
@@ -65,7 +66,7 @@ def expect_layers(
 
 
 def expect_parents(tokens: Tokens, task: Task, circuit: Circuit) -> Iterator[Expected]:
-    """Yield the first layer's attention, claimed where a transition made the token."""
+    """Yield the first layer's attention, at the tokens that have a parent."""
     rows = rows_from(circuit.max_lag, tokens)
     for head, power in circuit.exponents.items():
         p = normalised(tokens, task, circuit, power)
@@ -75,13 +76,15 @@ def expect_parents(tokens: Tokens, task: Task, circuit: Circuit) -> Iterator[Exp
 def normalised(
     tokens: Tokens, task: Task, circuit: Circuit, power: float
 ) -> Float[Tensor, "batch time lag"]:
-    """Return p-tilde at every position from max_lag on, and 0 before."""
+    r"""Return $\tilde p$ at every position from max_lag on, and 0 before."""
     logs = log_matrix(task.P, power, circuit.log_zero)
     return normalised_probabilities(tokens, task, log_P=logs)
 
 
 def evidence(tokens: Tokens, task: Task, circuit: Circuit) -> Float[Tensor, "batch time lag"]:
-    """Return the evidence of each transition: p-tilde, or half a difference of two."""
+    r"""Return the evidence of each transition: $\tilde p$, or half the difference of
+    two.
+    """
     p = normalised(tokens, task, circuit, circuit.temper)
     if not circuit.symmetric:
         return p
@@ -95,7 +98,7 @@ def expect_gathered(
     attention: Float[Tensor, "head *batch query key"],
     first_rows: Sequence[int],
 ) -> Iterator[Expected]:
-    """Yield each second-layer head's attention, and what it gathers of layer 1.
+    """Yield each second-layer head's attention, and the values it gathers from layer 1.
 
     A first-layer head stores its attention. Position 0 can attend only to itself.
     """
@@ -112,10 +115,10 @@ def expect_gathered(
 
 
 def candidate_scores(circuit: Circuit) -> Float[Tensor, "query key"]:
-    r"""Return the last layer's position block: it allows what a lag would copy.
+    r"""Return the last layer's position block, which allows the candidates of all lags.
 
-    Lag k copies token $i - k + 1$ to follow token i, so the block allows $i - j + 1 \in
-    \mathcal K$. What is read of layer 2 decides between them.
+    Lag k copies token $i - k + 1$ to follow token i, so the block allows
+    $i - j + 1 \in \mathcal K$. The reads of layer 2 decide between them.
 
     Paper: Sec. 5.1, "Third layer".
     """
@@ -124,7 +127,7 @@ def candidate_scores(circuit: Circuit) -> Float[Tensor, "query key"]:
 
 
 def log_prior(task: Task) -> Float[Tensor, "query key"]:
-    """Return each lag's log prior at the key that it would copy, and 0 elsewhere."""
+    """Return each lag's log prior at its candidate, and 0 elsewhere."""
     gap = gaps(task.length)
     scores = torch.zeros(gap.shape, dtype=torch.float64)
     for lag, probability in zip(task.lags, task.lag_prior.tolist(), strict=True):
@@ -135,17 +138,17 @@ def log_prior(task: Task) -> Float[Tensor, "query key"]:
 def read_at_query(
     blocks: Blocks, circuit: Circuit, head: str, B: Float[Tensor, "index key"]
 ) -> None:
-    """Write B between what a head gathered, at the query, and the key's position."""
+    """Write B between the values of a head at the query, and the key's position."""
     for source, share in circuit.shares.items():
         blocks.block("3.1", f"{head}/{source}/position", "position").copy_(share * B)
 
 
 def copy_law(blocks: Blocks, task: Task, circuit: Circuit, readout: str, head: str = "3.1") -> None:
-    r"""Write the readout: the copied token becomes the law of the token after it.
+    r"""Write the readout: the copied token becomes the distribution of its successor.
 
     $P^\top$ makes $\sum_k w_k e_{s_{i-k+1}}$ into $\sum_k w_k P_{s_{i-k+1}, \cdot}$. As
-    logits it is $\log P^\top$ (the paper's footnote): then softmax gives a row of P
-    where one token is copied whole.
+    logits it is $\log P^\top$ (the paper's footnote): then softmax gives a row of P if
+    all attention is on one token.
     """
     rows = task.P if readout == "probability" else log_matrix(task.P, log_zero=circuit.log_zero)
     blocks.readout_block(f"{head}/token").copy_(rows.T)

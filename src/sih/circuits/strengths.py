@@ -1,4 +1,4 @@
-"""The limits of strengths that may be asked for: masks, inverse temperatures, exponents."""
+"""The limits of strengths: masks, inverse temperatures, exponents."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Annotated
 
 LARGEST = 1e15
-"""Beyond it float64 has no digit left for the scores."""
+"""Beyond this, float64 has no digits left for the scores."""
 
 
 @dataclass(frozen=True)
 class Strong:
-    """The positive numbers up to `most`, and infinity if it stands for the limit."""
+    """The positive numbers up to `most`, with infinity if it stands for the limit."""
 
     most: float = LARGEST
     infinite: bool = False

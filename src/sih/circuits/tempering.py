@@ -7,8 +7,7 @@ to explain one token. Then
 
 $$ K \sigma_k(\gamma) / \gamma = 1/\gamma + a_k + \text{error}, $$
 
-and adding it up over the transitions gives the log-likelihood, up to what all lags
-share.
+and the sum over the transitions is the log-likelihood, up to a term common to all lags.
 
 **Setting.** Let $d_k = a_k - \bar a$, V and M be the mean, variance and third moment of
 a under $\sigma$, and $f = K(\sigma_k - \sigma_l)$. The d lie in an interval of length R
@@ -27,7 +26,7 @@ R^3 \le s_k - s_l \le R^3$ for $d_k \ge d_l$. So the error of a difference is at
 $\tfrac{\gamma^2}{6} R^3 (1 + 2 \gamma R) e^{\gamma R}$.
 
 **Rounding** is `UNITS` of the machine's unit u times the largest score, $K / \gamma$
-times the size of what the heads add up (`rounding.py`).
+times the size of the heads' sum (`rounding.py`).
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ from sih.circuits.rounding import UNITS, early_rounding, rounding_bounds, weight
 from sih.task import MatrixTask, has_parent
 
 LOG_ZERO = {torch.float64: -100.0, torch.float32: -25.0}
-"""The logarithm of a probability 0: e^-100 of a weight is nothing."""
+"""The logarithm for a probability of 0: e^-100 of a weight is negligible."""
 
 
 @dataclass(frozen=True)
 class Tempering:
-    """An exponent, and how far the log-odds of two lags may then be off."""
+    """An exponent, with its bound on the error of two lags' log-odds."""
 
     temper: float
     truncation: float
@@ -65,7 +64,7 @@ def best_tempering(
     """Return the exponent of least certified error, on a fine grid of powers of ten.
 
     Args:
-        size: a bound on what the second layer's heads add up to, in transitions.
+        size: a bound on the sum of the second layer's heads, in transitions.
     """
     R = column_spread(task, dtype)
     transitions = int(has_parent(task.parents(task.length)).sum())
@@ -80,7 +79,7 @@ def best_tempering(
 
 
 def truncation_error(gamma: float, R: float, *, symmetric: bool) -> float:
-    """Return the error of one transition, by the formulas of the module."""
+    """Return the error of one transition, by the module's formulas."""
     growth = math.exp(min(gamma * R, 700.0))
     if symmetric:
         return gamma**2 / 6 * R**3 * (1 + 2 * gamma * R) * growth
@@ -90,14 +89,14 @@ def truncation_error(gamma: float, R: float, *, symmetric: bool) -> float:
 def tempered_bounds(
     circuit: AnyCircuit, task: MatrixTask, size: float, dtype: torch.dtype, *, mixing: float | None
 ) -> Bounds:
-    """Return the bounds of a circuit that adds up log-likelihoods.
+    """Return the bounds of a circuit that sums log-likelihoods.
 
-    They are proved for the best exponent alone. Otherwise there is rounding, and no
-    bound on the distance from the posterior.
+    They are proved for the best exponent alone. For others only rounding is bounded,
+    not the distance from the posterior.
 
     Args:
-        mixing: how far mixed lags move the log-odds, 0 where none mix. None: nothing
-            bounds it, since transitions go unused.
+        mixing: change of the log-odds by mixed lags, 0 if none mix. None: unbounded,
+            since transitions are ignored.
     """
     best = best_tempering(task, size, dtype, symmetric=circuit.symmetric)
     if best.temper != circuit.temper:
@@ -111,6 +110,6 @@ def tempered_bounds(
 
 
 def column_spread(task: MatrixTask, dtype: torch.dtype) -> float:
-    """Return R, the most by which a token's evidence differs between two lags."""
+    """Return R, the largest difference of a token's evidence between two lags."""
     logs = torch.where(task.P > 0, task.P.log(), LOG_ZERO[dtype])
     return (logs.amax(dim=0) - logs.amin(dim=0)).max().item()

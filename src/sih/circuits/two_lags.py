@@ -1,9 +1,9 @@
-r"""The paper's single head for two lags $\bar k < \hat k$, which reads at the keys.
+r"""The paper's single head for two lags $\bar k < \hat k$, read at the keys.
 
-With $d = \hat k - \bar k$ the one head of layer 2 takes the offsets $o \bmod 2d < d$.
-The keys of the two lags are d apart, so they see complementary offsets: together every
-transition but the newest $\bar k - 1$. The score of lag k, whose key is $j = i - k +
-1$, is
+With $d = \hat k - \bar k$ the one head of layer 2 gathers the offsets $o \bmod 2d < d$.
+The keys of the two lags are d apart, so their offsets are complementary. Together they
+cover every transition except the newest $\bar k - 1$. The score of lag k, whose key is
+$j = i - k + 1$, is
 
 $$ E_{i,k} = \frac{\beta}{n(j)}
    \sum_{o \bmod 2d < d} (\tilde p_{j-o,k} - \tilde p_{j-o,k'}). $$
@@ -36,10 +36,10 @@ from sih.task import Task
 
 @dataclass(frozen=True)
 class TwoLagOptions(CircuitOptions):
-    """What may be asked of the circuit for two lags."""
+    """Options of the circuit for two lags."""
 
     lam: Strength | None = None
-    """The masks' strength. By default 500, or as much as the scores need."""
+    """Strength of the masks. By default 500, or more if the scores need it."""
     beta: OrInfinite = 100.0
     """Inverse temperature of the third layer; inf for the limit."""
     temper: Strength = 1.0
@@ -48,7 +48,7 @@ class TwoLagOptions(CircuitOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class TwoLagCircuit(Circuit):
-    """The numbers of the circuit for two lags."""
+    """The circuit for two lags, with all its numbers."""
 
     target: ClassVar[str] = "two-lags"
     Options: ClassVar[type[CircuitOptions]] = TwoLagOptions
@@ -72,14 +72,15 @@ class TwoLagCircuit(Circuit):
         steps.copy_law(blocks, task, self, readout)
 
     def reads(self) -> Float[Tensor, "query index"]:
-        r"""Return B, by which a query reads what the head gathered at the key.
+        r"""Return B, with which a query reads the values of the head at the key.
 
         $B_{i,m} = \beta$ if $(i - m + 1 - 2 \bar k) \bmod 2d < d$, else $-\beta$, for m
         < i.
 
-        The head holds $\tilde p_{j-o,k'}$ at the index $m = j - o - k'$, where $i - m +
-        1 - 2 \bar k = o + (k - \bar k) + (k' - \bar k)$. The head takes $o \bmod 2d <
-        d$, and each bracket is 0 or d. So k' = k counts plus, the other minus.
+        The head contains $\tilde p_{j-o,k'}$ at the index $m = j - o - k'$, where
+        $i - m + 1 - 2 \bar k = o + (k - \bar k) + (k' - \bar k)$. The head gathers
+        $o \bmod 2d < d$, and each bracket is 0 or d. So k' = k counts positively, the
+        other lag negatively.
         """
         query = torch.arange(self.length)[:, None]
         index = torch.arange(self.length)[None, :]
@@ -126,7 +127,7 @@ class TwoLagCircuit(Circuit):
 
     @property
     def first_exact_position(self) -> int:
-        # The older key lies max_lag - 1 back, and must have seen a transition itself.
+        # The older key is max_lag - 1 back, and needs a transition of its own.
         return 2 * self.max_lag - 1
 
     def describe(self) -> Iterator[str]:

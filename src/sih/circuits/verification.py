@@ -1,8 +1,7 @@
-"""Is the circuit in the weights? `verify` runs them and compares every layer with the
-closed form.
+"""`verify`: compare every layer of a model with the closed form of its circuit.
 
-Bounds and tolerances are computed by the circuit, from its numbers, the task and the
-number format. Nothing of the kind is read from a file.
+The circuit computes bounds and tolerances from its numbers, the task and the number
+format. None of them is read from a file.
 """
 
 from __future__ import annotations
@@ -26,46 +25,48 @@ from sih.models.sites import Trace
 from sih.task import MatrixTask, ParentsTask, Task, sample
 
 VACUOUS = 0.1
-"""A tolerance so large says nothing of the first two layers: masks of such a strength leave no digits."""
+"""A tolerance this large verifies nothing about the first two layers: such masks leave
+no digits."""
 ENTRIES = 2**22
-"""Entries of an attention matrix, in all sequences that are compared at a time."""
+"""Entries of an attention matrix in all sequences that are compared at once."""
 BLIND = 0.5
-"""Nor does one so large of the last: attention to two lags alike, whatever the evidence, is within 1/2 of any."""
+"""A tolerance this large verifies nothing about the last layer: equal attention to two
+lags is within 1/2 of any."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Says how far one value of the pass is from its closed form, and where it is furthest."""
+    """The largest distance of one value from its closed form, with its place."""
 
     site: str
-    """The value's name in a trace: "2.1/attention", "2.1/1.1/position", "output"."""
+    """The value's hook point: "2.1/attention", "2.1/1.1/position", "output"."""
     first: int
-    """Positions from here on (0-based) are claimed and were compared."""
+    """First position (0-based) at which the closed form holds and was compared."""
     error: float
     sequence: int
     kind: str
-    """Which kind of sequence that one is."""
+    """The kind of sequence that this one is."""
     position: int
 
 
 @dataclass(frozen=True)
 class Verification(Drawn):
-    """Says what was compared, on what, and how far off the worst of it was."""
+    """Result of comparing a model with the closed form of its circuit."""
 
     drawing = "sih.results.plots.verification:draw_verification"
 
     comparisons: tuple[Comparison, ...]
     tolerance: float
-    """How far rounding, and what the masks let through, may move an attention weight of
-    the last layer, and so the output, from the closed form. `BLIND` or more verifies
-    nothing."""
+    """Tolerance for the last layer's attention and the output, from rounding and
+    leaking masks. `BLIND` or more verifies nothing."""
     early_tolerance: float
-    """The same before the last layer, where no score is multiplied by beta. `VACUOUS` or more verifies nothing."""
+    """Tolerance before the last layer, where no score is multiplied by beta. `VACUOUS`
+    or more verifies nothing."""
     first_exact_position: int
     posterior_error: float | None
-    """Largest difference of a weight from the exact posterior, for the target "bayes";
-    `bound` is what is certified. For the target "looking", from the posterior given the
-    transitions that it uses."""
+    """Largest error of a weight against the exact posterior, for the target "bayes";
+    `bound` is the certified one. For the target "looking", against the posterior given
+    the transitions that it uses."""
     bound: float | None
     sequences: dict[str, int]
     dtype: str
@@ -97,19 +98,23 @@ class Verification(Drawn):
 
     @property
     def vacuous(self) -> bool:
-        """Tell whether a tolerance is so wide that being within it says nothing: too few digits for these scores."""
+        """Return whether a tolerance is too wide to verify anything, for lack of
+        digits.
+        """
         return self.tolerance >= BLIND or self.early_tolerance >= VACUOUS
 
     @property
     def reason(self) -> str | None:
-        """Say why nothing can be verified, None where something can."""
+        """Return the reason why nothing can be verified, or None."""
         digits = f"{self.dtype} has too few digits for scores so large"
         why = f"{digits}: a tolerance so wide verifies nothing; use a smaller beta, lam or temper, or float64"
         return why if self.vacuous else None
 
     @property
     def ok(self) -> bool:
-        """Tell whether every error is within what rounding and the masks may do, and the posterior within its bound."""
+        """Return whether all errors are within the tolerances, and the posterior within
+        its bound.
+        """
         within = (
             self.posterior_error is None or self.bound is None or self.posterior_error <= self.bound
         )
@@ -117,13 +122,13 @@ class Verification(Drawn):
         return near and self.max_error <= self.tolerance and within and not self.vacuous
 
     def tolerance_of(self, found: Comparison) -> float:
-        """Return how far this value may be off: those before the last layer less than others."""
+        """Return the tolerance for this value: smaller before the last layer."""
         last = max(_layer(each.site) for each in self.comparisons if each.site != "output")
         is_early = found.site != "output" and _layer(found.site) < last
         return self.early_tolerance if is_early else self.tolerance
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON."""
+        """Return the result as plain JSON."""
         return {**asdict(self), "max_error": self.max_error, "ok": self.ok}
 
 
@@ -136,10 +141,13 @@ def verify(
     adversarial ones (constant, cycling, least likely steps, coin tosses).
 
     Args:
-        model: made by `sih.construct` or `sih.construct_parents`, or loaded.
-        task: the one that the model carries unless given.
-        size: sequences of the task.
-        rng: a generator or a seed, 0 unless given.
+        model: A model from `sih.construct` or `sih.construct_parents`, or a loaded one.
+        task: The task. Default: the one in the model's notes.
+        size: Number of sequences of the task.
+        rng: A generator or a seed. Default: 0.
+
+    Returns:
+        The largest error of each value, with the tolerances and the certified bound.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2, 3), length=32)
@@ -187,7 +195,9 @@ def verify(
 def circuit_and_task(
     model: Model, task: Task | ParentsTask | None = None
 ) -> tuple[AnyCircuit, Any]:
-    """Return the circuit that a model carries, and the task: the one given or the one in its notes."""
+    """Return the circuit in a model's notes, with the given task or else the one in the
+    notes.
+    """
     check_kind("model", model, Model, "a model with a circuit, e.g. sih.construct(task)")
     if model.circuit is None and "circuit" not in model.notes:
         raise ValueError(
@@ -214,19 +224,22 @@ def circuit_and_task(
 
 
 def _check_same_chains(task: Task, own: Task) -> None:
-    """Raise a ValueError unless a task is the one that weights were written for, at any length."""
+    """Raise a ValueError unless the weights were written for this task, at any length."""
     if task.same_chains(own):
         return
     same_P = task.P.shape == own.P.shape and torch.allclose(task.P, own.P, rtol=0, atol=1e-9)
-    what = "prior of lags" if same_P else "matrix P"
+    what = "another prior of lags" if same_P else "another matrix P"
+    what = what if task.lags == own.lags else "other lags"
     raise ValueError(
-        f"the weights were written for another {what} than the task's; verify(model) takes the model's own "
+        f"the weights were written for {what} than the task's; verify(model) takes the model's own "
         "task, and verify(model, task.with_length(300)) the same at another length"
     )
 
 
 def adversarial(task: MatrixTask, rng: torch.Generator) -> dict[str, Int[Tensor, "batch time"]]:
-    """Make sequences that chance would hardly draw, though possible ones where P has zeros."""
+    """Return adversarial sequences (constant, cycling, uniform, least likely) of
+    positive probability.
+    """
     length, states = task.length, task.num_states
     rows: dict[str, Tensor] = {}
     if (task.P > 0).all():
@@ -248,7 +261,7 @@ def adversarial(task: MatrixTask, rng: torch.Generator) -> dict[str, Int[Tensor,
 
 
 def _compare(trace: Trace, expected: Expected, kinds: Sequence[str], before: int) -> Comparison:
-    """Return how far a value is from its closed form, `before` sequences being compared already."""
+    """Return how far a value is from its closed form, after `before` earlier sequences."""
     found = trace[expected.site]
     at = expected.rows.nonzero().flatten()
     started = found.shape[1] - trace.tokens.shape[1]  # rows of a start token, the first
@@ -279,5 +292,5 @@ def _check_fit(model: Model, task: MatrixTask, circuit: AnyCircuit) -> None:
 
 
 def _layer(site: str) -> int:
-    """Return the layer of a head's value."""
+    """Return the layer of a value of a head."""
     return int(site.partition(".")[0])

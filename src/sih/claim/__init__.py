@@ -1,1 +1,3 @@
-"""Claim 1: its expectations, exact and sampled, what is proved, and its figures, as in `sih.paper`."""
+"""Claim 1: its expectations, exact and sampled, its proofs, and its figures, as in
+`sih.paper`.
+"""

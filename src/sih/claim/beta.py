@@ -1,7 +1,8 @@
-r"""KL to the truth against $\beta$ at several lengths: what the paper's Fig. 3 (right) shows, read the other way.
+r"""KL to the truth against $\beta$ at several lengths: the data of the paper's Fig. 3
+(right), by $\beta$.
 
-With mean evidence a fixed $\beta$ bounds the weights; with the sum the best $\beta$ is small and nearly the same at
-every length. BMA and ML do not depend on $\beta$.
+With mean evidence a fixed $\beta$ bounds the weights; with the sum the best $\beta$ is
+small and nearly the same at every length. BMA and ML do not depend on $\beta$.
 """
 
 from __future__ import annotations
@@ -51,18 +52,19 @@ class BetaConfig(Seeded):
     betas: Annotated[tuple[Positive, ...], Increasing()] = tuple(
         float(f"{10 ** (e / 4):.4g}") for e in range(-4, 17, 2)
     )
-    """Inverse temperatures."""
+    """Inverse temperatures of the estimator."""
     matrices: Several = 8
-    """Random matrices of each distribution."""
+    """Number of random matrices of each distribution."""
     sequences: Size = 750
-    """Sequences of each matrix, for the curves."""
+    """Sequences per matrix, for the curves."""
     limit_sequences: Size = 3000
-    """Sequences of each matrix for BMA, ML and infinite beta: past 16 tokens these rarely err."""
+    """Sequences per matrix for BMA, ML and infinite beta: beyond 16 tokens these rarely
+    err."""
     laws: Annotated[tuple[MatrixLaw, ...], NotEmpty("one distribution or more")] = (
         "uniform",
         "dirichlet",
     )
-    """How matrices are drawn."""
+    """Distributions of the matrices."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,10 +77,11 @@ class BetaConfig(Seeded):
 
 @dataclass(frozen=True, eq=False)
 class BetaOfLaw:
-    """Holds mean KL at the last position of each length over sequences and matrices, with errors over matrices.
+    """Mean KL at the last position of each length, with standard errors over matrices.
 
-    `selective[evidence][length][beta]`; `limit[length]` is beta = infinity, the largest evidence taken outright;
-    `minus_ml[length]` is the KL of that limit minus that of ML, matrix by matrix.
+    `selective[evidence][length][beta]`; `limit[length]` is beta = infinity, the largest
+    evidence taken outright; `minus_ml[length]` is the KL of that limit minus that of
+    ML, matrix by matrix.
     """
 
     selective: dict[str, Float[Tensor, "length beta"]]
@@ -93,19 +96,23 @@ class BetaOfLaw:
 
 @dataclass(frozen=True, eq=False)
 class BetaCurves:
-    """Holds what was measured, by the distribution of the matrices."""
+    """The measurements for each distribution of matrices."""
 
     config: BetaConfig
     laws: dict[str, BetaOfLaw]
 
 
 def compute(config: BetaConfig, store: object) -> BetaCurves:
-    """Measure every distribution of matrices."""
+    """Return the measurements for every distribution of matrices."""
     return BetaCurves(config, {law: of_law(config, law) for law in config.laws})
 
 
 def of_law(config: BetaConfig, law: str) -> BetaOfLaw:
-    """Show every predictor the same sequences: those of the greatest length, cut to the shorter ones."""
+    """Return the measurements for one distribution of matrices.
+
+    All predictors get the same sequences: the longest ones, and their prefixes for
+    shorter lengths.
+    """
     rng = config.rng()
     found: dict[str, list[Tensor]] = {name: [] for name in (*EVIDENCES, "limit", "bma", "ml")}
     for _ in range(config.matrices):
@@ -146,9 +153,9 @@ def _at_lengths(
     evidence: Tensor,
     beta: float,
 ) -> Float[Tensor, " length"]:
-    """Measure the mean KL after each length, averaged over the lag given the tokens.
+    """Return the mean KL after each length, averaged over the lag given the tokens.
 
-    Given the evidence, a law depends on the last max_lag tokens alone.
+    Given the evidence, a prediction depends on the last max_lag tokens alone.
     """
     found = []
     for length in config.lengths:

@@ -1,4 +1,4 @@
-"""KL against beta, a curve for each length and a row for each distribution of matrices."""
+"""KL against beta: one curve per length, one row per distribution of matrices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KL_RANGE = (1e-4, 1.0)
 
 
 def caption(config: BetaConfig) -> str:
-    """Say what is shown of the task that was asked for."""
+    """Return the caption for the requested task."""
     kinds = " and ".join(law_in_words(law) for law in config.laws)
     each = " of each kind" if len(config.laws) > 1 else ""
     lines = max(config.sequences, config.limit_sequences)
@@ -32,7 +32,7 @@ def caption(config: BetaConfig) -> str:
 
 
 def draw(data: BetaCurves) -> Figure:
-    """Draw a curve for each length, with BMA and ML as horizontal lines in its colour."""
+    """Draw one curve per length, with BMA and ML as horizontal lines in its colour."""
     rows = len(data.laws)
     with style.paper_figure(style.PAGE, 0.6 + 2.0 * rows) as figure:
         grid = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
@@ -67,7 +67,9 @@ def _draw_panel(ax: Axes, data: BetaCurves, found: BetaOfLaw, kind: Evidence) ->
 
 
 def table(data: BetaCurves) -> Rows:
-    """Make one row for each distribution and length: BMA, ML, the limit of large beta, and the best betas."""
+    """Return one row per distribution and length: BMA, ML, the limit of large beta, and
+    the best betas.
+    """
     rows = [["matrices", "T", "BMA", "ML", "estimator, β→∞", "mean, best β", "sum, best β"]]
     for law, found in data.laws.items():
         for j, length in enumerate(data.config.lengths):

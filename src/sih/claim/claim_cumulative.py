@@ -1,4 +1,6 @@
-r"""Cumulative averages of $\tilde p_{i,r}$ along one sequence for each true lag: the paper's figures of App. E."""
+r"""Cumulative averages of $\tilde p_{i,r}$ along one sequence for each true lag: the
+paper's figures of App. E.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ class CumulativeConfig(Seeded):
     num_states: States = 10
     lags: Lags = PAPER_LAGS
     length: Size = 1000
-    """Transitions that are seen."""
+    """Number of transitions."""
     matrix_law: MatrixLaw = "uniform"
     concentration: Positive = 1.0
 
@@ -42,7 +44,9 @@ class CumulativeConfig(Seeded):
 
 @dataclass(frozen=True, eq=False)
 class CumulativePaths:
-    """Holds `average[true lag][lag][n]` after n + 1 transitions past the first max_lag tokens, and their limit."""
+    """Averages `average[true lag][lag][n]` after n + 1 transitions beyond the first
+    max_lag tokens, with their limit.
+    """
 
     lags: tuple[int, ...]
     average: Float[Tensor, "true lag transition"]
@@ -50,7 +54,7 @@ class CumulativePaths:
 
 
 def compute(config: CumulativeConfig, store: object) -> CumulativePaths:
-    """Follow one sequence of each lag, of one random matrix."""
+    """Return the averages along one sequence per lag, for one random matrix."""
     how: dict[str, Any] = {"concentration": config.concentration, "law": config.matrix_law}
     P = random_matrices(config.num_states, 1, seed=config.seed, **how)[0]
     return of_matrix(P, config.lags, config.length, config.seed)
@@ -59,7 +63,7 @@ def compute(config: CumulativeConfig, store: object) -> CumulativePaths:
 def of_matrix(
     P: TransitionMatrix, lags: tuple[int, ...], length: int, seed: int
 ) -> CumulativePaths:
-    """Follow one sequence of each lag from the given matrix."""
+    """Return the averages along one sequence per lag, for the given matrix."""
     rng = torch.Generator().manual_seed(seed)
     task = Task(P, lags, lags[-1] + length)
     average = []
@@ -71,9 +75,10 @@ def of_matrix(
 
 
 def settled_after(data: CumulativePaths) -> list[int]:
-    """Count for each true lag the transitions after which its average stays the largest.
+    """Return for each true lag the number of transitions after which its average stays
+    the largest.
 
-    It is the length + 1 where the average is not the largest at the end.
+    It is length + 1 if the average is not the largest at the end.
     """
     found = []
     for j, paths in enumerate(data.average):

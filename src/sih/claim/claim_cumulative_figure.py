@@ -1,4 +1,4 @@
-"""Averages along a sequence, a panel for each true lag."""
+"""Averages along a sequence, one panel per true lag."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAPERS_RANGE = (0.05, 0.12)
 
 
 def caption(config: CumulativeConfig) -> str:
-    """Say what is shown of the task that was asked for."""
+    """Return the caption for the requested task."""
     drawn = law_in_words(config.matrix_law, config.concentration)
     return (
         "Cumulative average of the normalised transition probabilities along one sequence of each true lag, a colour "
@@ -28,7 +28,9 @@ def caption(config: CumulativeConfig) -> str:
 
 
 def draw(data: CumulativePaths) -> Figure:
-    """Draw a panel for each true lag: its own average thick, dashes at the exact expectations."""
+    """Draw one panel per true lag: its average as a thick line, the exact expectations
+    as dashes.
+    """
     colours = lag_colours(data.lags)
     seen = data.average.shape[-1]
     with style.paper_style():

@@ -1,4 +1,4 @@
-"""What a single sequence shows of Claim 1 (App. E)."""
+"""Statements on Claim 1 along a single sequence (App. E)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Claim 1 over random matrices, exactly: the expectations of App. E.
+r"""Exact expectations of Claim 1 (App. E) over random matrices.
 
 $E_r = \mathbb E[p_r/\sum_l p_l]$ for every true lag k and every scored lag r.
 """
@@ -18,7 +18,7 @@ from sih.results.experiment import Experiment
 
 @dataclass(frozen=True, eq=False)
 class ExpectationBars:
-    """The mean over the matrices, and their standard deviation (0 for one matrix)."""
+    """Mean over the matrices, with their standard deviation (0 for one matrix)."""
 
     num_states: int
     matrices: int
@@ -26,20 +26,20 @@ class ExpectationBars:
     mean: Float[Tensor, "true lag"]
     spread: Float[Tensor, "true lag"]
     margins: Float[Tensor, "matrix true"]
-    """The gap of Claim 1 for every true lag, right to within `error`."""
+    """The gap of Claim 1 for every true lag, accurate to `error`."""
     error: float
     sampled: Float[Tensor, "true lag"] | None = None
-    """The same mean by sampling as the paper prints it, if it is kept."""
+    """The same mean by sampling as in the paper, if it is in the package."""
 
 
 def compute(config: ClaimConfig, store: object) -> ExpectationBars:
-    """Compute the expectations of random matrices exactly, and average them."""
+    """Return the mean of the exact expectations over random matrices."""
     bars = bars_of(exact_table(config), config.num_states)
     return replace(bars, sampled=sampled_bars(printed_check(config)))
 
 
 def bars_of(table: ClaimTable, num_states: int) -> ExpectationBars:
-    """Return the bars of expectations that are known already."""
+    """Return the bars for given expectations."""
     values = table.expectations.reshape(-1, len(table.lags), len(table.lags))
     spread = values.std(dim=0, correction=min(1, len(values) - 1))
     return ExpectationBars(

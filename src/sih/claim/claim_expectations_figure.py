@@ -1,4 +1,4 @@
-"""The expectations of Claim 1, a panel for each true lag."""
+"""The expectations of Claim 1, one panel per true lag."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAPERS_RANGE = (0.080, 0.110)
 
 
 def caption(config: ClaimConfig) -> str:
-    """Say what is shown of the matrices that were asked for."""
+    """Return the caption for the requested matrices."""
     sampled = (
         ""
         if sampled_bars(printed_check(config)) is None
@@ -35,7 +35,9 @@ def caption(config: ClaimConfig) -> str:
 
 
 def draw(data: ExpectationBars) -> Figure:
-    """Draw a panel for each true lag. Its own bar is the highest where the claim holds."""
+    """Draw one panel per true lag. The claim holds if the true lag's bar is the
+    highest.
+    """
     count = len(data.lags)
     places = range(count)
     colours = lag_colours(data.lags)
@@ -72,7 +74,7 @@ def draw(data: ExpectationBars) -> Figure:
 
 
 def _range(data: ExpectationBars) -> tuple[float, float]:
-    """Return where the axis begins and ends: at the paper's numbers, if the bars fit."""
+    """Return the ends of the axis: the paper's numbers if the bars fit."""
     least = (data.mean - data.spread).min().item()
     most = (data.mean + data.spread).max().item()
     low, high = PAPERS_RANGE

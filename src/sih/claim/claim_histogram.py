@@ -1,9 +1,10 @@
 r"""The gap of Claim 1 for random matrices, exactly: App. E and Fig. 3 (left).
 
-With $E_r = \mathbb E[p_r/\sum_l p_l]$ for a true lag k, the gap is $E_k - \max_{r \ne k} E_r$.
+With $E_r = \mathbb E[p_r/\sum_l p_l]$ for a true lag k, the gap is
+$E_k - \max_{r \ne k} E_r$.
 
-Beside it stands the paper's own way, sampling as printed: of one matrix, sampled here, and of the
-thousand that `sih.claim.sampled` has.
+The paper estimates the gap by sampling. For comparison one matrix is sampled here, and
+`sih.claim.sampled` has the samples of a thousand.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ from sih.results.experiment import (
 
 @dataclass(frozen=True)
 class ClaimConfig(Seeded):
-    """Random matrices, and lags to tell apart."""
+    """Random matrices, and the lags to compare."""
 
     num_states: States = 10
     matrices: Size = 1000
-    """Random matrices."""
+    """Number of random matrices."""
     lags: Lags = PAPER_LAGS
     matrix_law: MatrixLaw = "uniform"
     concentration: Positive = 1.0
     tolerance: Positive = 1e-10
     """The error allowed in each expectation."""
     sampled_sequences: Size = PRINTED_SEQUENCES
-    """Sequences of each lag for the matrix that is sampled."""
+    """Sequences per lag for the sampled matrix."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,7 +52,9 @@ class ClaimConfig(Seeded):
 
 @dataclass(frozen=True, eq=False)
 class SampledMatrix:
-    """The gaps of the first matrix, sampled as the paper prints it, and what their errors are at most."""
+    """Gaps of the first matrix by sampling as in the paper, with bounds on their
+    errors.
+    """
 
     gaps: Float[Tensor, " true"]
     error: Float[Tensor, " true"]
@@ -59,10 +62,10 @@ class SampledMatrix:
 
 @dataclass(frozen=True, eq=False)
 class ClaimMargins:
-    """The gap of each matrix for each true lag, right to within `error`.
+    """The gap of each matrix for each true lag, accurate to `error`.
 
-    `sampled` are the gaps of the same matrices by sampling, of as many as are kept; `first` are
-    those of the first matrix, sampled anew.
+    `sampled` has gaps of the same matrices by sampling, as far as the package has them.
+    `first` has those of the first matrix, from a new sample.
     """
 
     num_states: int
@@ -74,7 +77,7 @@ class ClaimMargins:
 
 
 def drawn_matrices(config: ClaimConfig) -> Float[Tensor, "matrix state state"]:
-    """Return the random matrices that a configuration asks for."""
+    """Return the random matrices of a configuration."""
     return random_matrices(
         config.num_states,
         config.matrices,
@@ -90,7 +93,7 @@ def exact_table(config: ClaimConfig) -> ClaimTable:
 
 
 def printed_check(config: ClaimConfig) -> MonteCarlo:
-    """Return what the paper's check samples of these matrices."""
+    """Return the samples of the paper's check for these matrices."""
     return MonteCarlo(
         config.num_states,
         config.matrices,
@@ -105,7 +108,7 @@ def printed_check(config: ClaimConfig) -> MonteCarlo:
 
 
 def compute(config: ClaimConfig, store: object) -> ClaimMargins:
-    """Compute the gaps of random matrices exactly, and sample those of the first one."""
+    """Return the exact gaps of random matrices, with samples for the first one."""
     check = printed_check(config)
     found = gaps_of(exact_table(config), config.num_states)
     first = sampled_matrix(next(estimates(check)), config.lags)
@@ -115,8 +118,8 @@ def compute(config: ClaimConfig, store: object) -> ClaimMargins:
 def sampled_matrix(means: Estimate[Tensor], lags: tuple[int, ...]) -> SampledMatrix:
     """Return the gaps of means by true lag and lag.
 
-    The means of two lags are of the same sequences, so the error of their difference is at most
-    the sum of theirs.
+    The means of two lags come from the same sequences, so the error of their difference
+    is at most the sum of their errors.
     """
     table = ClaimTable(lags, means.mean, 0.0)
     own = means.error.diagonal()
@@ -125,12 +128,12 @@ def sampled_matrix(means: Estimate[Tensor], lags: tuple[int, ...]) -> SampledMat
 
 
 def gaps_of(table: ClaimTable, num_states: int) -> ClaimMargins:
-    """Return the gaps of expectations that are known already."""
+    """Return the gaps for given expectations."""
     return ClaimMargins(num_states, table.lags, margins_of(table), table.error)
 
 
 def margins_of(table: ClaimTable) -> Float[Tensor, "matrix true"]:
-    """Return a row of gaps for each matrix, of one matrix too."""
+    """Return one row of gaps per matrix, also for a single matrix."""
     return table.margins.reshape(-1, len(table.lags))
 
 

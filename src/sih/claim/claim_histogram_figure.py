@@ -1,4 +1,4 @@
-"""A histogram of the gaps of Claim 1, and the gaps of one matrix, exact and sampled."""
+"""Histogram of the gaps of Claim 1, with the gaps of one matrix, exact and sampled."""
 
 from __future__ import annotations
 
@@ -14,27 +14,33 @@ from sih.results import style
 
 BINS = 30
 PAPERS_RANGE, PAPERS_TICKS = (0.0155, 0.0395), (0.020, 0.025, 0.030, 0.035)
-"""The paper's axis has these ticks and no others, so that it ends between .015 and .040."""
+"""The paper's axis has only these ticks, so it ends between 0.015 and 0.040."""
 PAPERS_MOST = 1250
-"""Where the paper's axis of counts ends."""
+"""The end of the paper's axis of counts."""
 
 
 def caption(config: ClaimConfig) -> str:
-    """Say what is shown of the matrices that were asked for."""
+    """Return the caption for the requested matrices."""
     kept = sampled_gaps(printed_check(config))
     sampled = (
         ""
         if kept is None
-        else f" The line is the paper's own way, sampling as App. E prints it: the same first {len(kept):,} matrices, "
+        else " The line is the paper's method, sampling as in App. E: the same first "
+        f"{len(kept):,} matrices, "
         "a thousand sequences of length 1000 for each lag."
     )
     return (
-        "Left: gap of Claim 1, the expected normalised probability of the true lag minus the largest of the others, "
-        f"for every matrix ({matrices_in_words(config)}) and every true lag of {len(config.lags)}. The expectations "
-        f"are exact (to {config.tolerance:g}).{sampled} The axes have the paper's ranges, and are cut: numbers at the "
-        "edges say how many exact gaps lie beyond. Right: the first matrix, exactly and sampled with "
-        f"{config.sampled_sequences:,} sequences of each lag; bars are two standard errors, which are at most so "
-        "large. Sampled gaps are lower on average, since the largest of several noisy means is too large. No models "
+        "Left: gap of Claim 1, the expected normalised probability of the true lag minus the "
+        "largest of the others, "
+        f"for every matrix ({matrices_in_words(config)}) and every true lag of "
+        f"{len(config.lags)}. The expectations "
+        f"are exact (to {config.tolerance:g}).{sampled} The axes have the paper's ranges, and are "
+        "cut: numbers at the "
+        "edges say how many exact gaps lie beyond. Right: the first matrix, exactly and sampled "
+        "with "
+        f"{config.sampled_sequences:,} sequences of each lag; bars are upper bounds on two "
+        "standard errors. Sampled gaps are lower on average, since the largest of several noisy "
+        "means is too large. No models "
         "are trained."
     )
 
@@ -77,14 +83,14 @@ def _draw_histogram(ax: Axes, data: ClaimMargins) -> None:
 
 
 def _mostly_within(data: ClaimMargins) -> bool:
-    """Tell whether nearly all gaps are on the paper's axis."""
+    """Return whether nearly all gaps are within the paper's axis."""
     low, high = PAPERS_RANGE
     inside = (data.margins > low) & (data.margins < high)
     return inside.double().mean().item() > 0.9
 
 
 def _papers_axes(ax: Axes, data: ClaimMargins) -> None:
-    """Set the paper's axes, and write at their ends how many gaps they leave out."""
+    """Set the paper's axes, and write at their ends how many gaps lie outside."""
     low, high = PAPERS_RANGE
     ax.set(xlim=PAPERS_RANGE, xticks=PAPERS_TICKS, ylim=(0, PAPERS_MOST))
     below, above = int((data.margins < low).sum()), int((data.margins > high).sum())

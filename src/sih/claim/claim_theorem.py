@@ -1,4 +1,6 @@
-"""For which pairs of lags Claim 1 is a theorem, and the residue classes that decide it. Beyond the paper."""
+"""Pairs of lags for which Claim 1 is a theorem, with the residue classes that decide
+it. Beyond the paper.
+"""
 
 from __future__ import annotations
 
@@ -18,28 +20,30 @@ class TheoremConfig:
 
 @dataclass(frozen=True)
 class LagClasses:
-    """A lag set: for each true lag the classes of the lags modulo it, its own first, and each rival's status."""
+    """A lag set: for each true lag the classes of the lags modulo it, its own first,
+    and each rival's status.
+    """
 
     lags: tuple[int, ...]
     classes: tuple[tuple[tuple[int, ...], ...], ...]
     status: tuple[tuple[str, ...], ...]
-    """`status[true lag][lag]`, empty where they are one."""
+    """`status[true lag][lag]`, empty if the two are equal."""
 
     def members(self, k: int, lag: int) -> tuple[int, ...]:
-        """The class of a lag under the k-th true lag."""
+        """Return the class of a lag under the k-th true lag."""
         return next(members for members in self.classes[k] if lag in members)
 
 
 @dataclass(frozen=True)
 class TheoremCover:
-    """What is proven of Claim 1 for some small lag sets, and for a large one."""
+    """The proved cases of Claim 1 for some small lag sets, and for a large one."""
 
     examples: tuple[LagClasses, ...]
     whole: LagClasses
 
 
 def classes_of(lags: tuple[int, ...]) -> LagClasses:
-    """The classes and the status of every pair of a lag set."""
+    """Return the classes and the status of every pair of a lag set."""
     status = claim_status(lags)
     classes = (tuple(tuple(sorted(chain.lags)) for chain in chains(lags, k)) for k in lags)
     words = (tuple(status.get((k, r), "") for r in lags) for k in lags)
@@ -47,7 +51,7 @@ def classes_of(lags: tuple[int, ...]) -> LagClasses:
 
 
 def compute(config: TheoremConfig, store: object) -> TheoremCover:
-    """Find the classes of every lag set."""
+    """Return the classes of every lag set."""
     examples = tuple(classes_of(lags) for lags in config.examples)
     return TheoremCover(examples, classes_of(config.lags))
 

@@ -1,4 +1,4 @@
-"""Residue classes of lags: the chains that a window falls into, and the rivals that theorems cover."""
+"""Residue classes of lags: the chains of a window, and the rivals covered by theorems."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = {
     "Lemma M": ("M", style.PURPLE),
     "Lemma T": ("T", style.YELLOW),
 }
-"""The letter and colour of each theorem; what is open is a question mark on white."""
+"""The letter and colour of each theorem; open cases are a question mark on white."""
 
 OPEN_CELL = ("?", "#FFFFFF")
 
@@ -42,7 +42,9 @@ def _look(status: str) -> tuple[str, str]:
 
 
 def draw(data: TheoremCover) -> Figure:
-    """On the left the chains of each small lag set, on the right the pairs of the large one."""
+    """Draw the chains of each small lag set on the left, and the pairs of the large one
+    on the right.
+    """
     with style.paper_figure(style.PAGE, 3.9) as figure:
         rows = [(example, j) for example in data.examples for j in range(len(example.lags))]
         grid = figure.add_gridspec(len(rows), 2, width_ratios=(0.38, 0.62))
@@ -56,7 +58,9 @@ def draw(data: TheoremCover) -> Figure:
 
 
 def _draw_chains(ax: Axes, data: LagClasses, j: int, furthest: int) -> None:
-    """Tokens from left to right, the next one last; arrows are transitions of the chain of each class."""
+    """Draw tokens from left to right, the next one last; arrows are transitions of each
+    class's chain.
+    """
     k = data.lags[j]
     ax.set(xlim=(-furthest - 1.3, 0.5), ylim=(-1.2, 1.05))
     ax.axis("off")
@@ -67,7 +71,7 @@ def _draw_chains(ax: Axes, data: LagClasses, j: int, furthest: int) -> None:
         chain = [-lag for lag in sorted(members, reverse=True)] + ([0] if k in members else [])
         colour = style.RED if number == 0 else style.BLACK
         for old, new in pairwise(chain):
-            bend = -0.75 / (new - old) if new - old > 1 else 0.0  # as high whatever the distance
+            bend = -0.75 / (new - old) if new - old > 1 else 0.0  # as high at any distance
             arrow = FancyArrowPatch(
                 (old, 0), (new, 0), connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>", mutation_scale=7,
                 shrinkA=6, shrinkB=6, color=colour, lw=0.8, clip_on=False,
@@ -85,7 +89,9 @@ def _draw_chains(ax: Axes, data: LagClasses, j: int, furthest: int) -> None:
 
 
 def _draw_pairs(ax: Axes, data: LagClasses) -> None:
-    """A cell for each true lag (row) and rival (column), coloured by theorem, with the size of the rival's class."""
+    """Draw one cell per true lag (row) and rival (column), coloured by theorem, with
+    the size of the rival's class.
+    """
     count = len(data.lags)
     for j, k in enumerate(data.lags):
         own = data.members(j, k)
@@ -123,7 +129,9 @@ def _draw_pairs(ax: Axes, data: LagClasses) -> None:
 
 
 def _draw_legend(ax: Axes, sets: list[LagClasses]) -> None:
-    """Name the theorems that occur, in their order, beside the true lag and what is open."""
+    """Draw the names of the theorems that occur, with the marks of the true lag and of
+    open cases.
+    """
     used = {word.removeprefix("proven: ") for data in sets for row in data.status for word in row}
     keys = [Patch(facecolor=style.RED, label="true lag ($k$)")]
     keys += [
@@ -145,13 +153,15 @@ def _draw_legend(ax: Axes, sets: list[LagClasses]) -> None:
 
 
 def proven(data: LagClasses) -> tuple[int, int]:
-    """How many pairs of true lag and rival are theorems, and how many there are."""
+    """Return the number of pairs of true lag and rival that are theorems, and the
+    number of pairs.
+    """
     words = [word for row in data.status for word in row if word]
     return sum(word != OPEN for word in words), len(words)
 
 
 def table(data: TheoremCover) -> Rows:
-    """One row for each true lag and rival of the large set."""
+    """Return one row per true lag and rival of the large set."""
     rows = [["true lag", "rival", "class of the true lag", "class of the rival", "Claim 1"]]
     for j, k in enumerate(data.whole.lags):
         for i, r in enumerate(data.whole.lags):

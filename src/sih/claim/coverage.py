@@ -1,7 +1,8 @@
-r"""Which cases of Claim 1 are theorems, for any lag set: the conditions that docs/proofs/theorem.md states and proves.
+r"""Cases of Claim 1 that are theorems, for any lag set: the conditions proved in
+docs/proofs/theorem.md.
 
-For a true lag k and a rival r they are about the classes $c(k)$ and $c(r)$, where
-$c(j) = \{l \in \mathcal K : l \equiv j \bmod k\}$.
+For a true lag k and a rival r the conditions concern the classes $c(k)$ and $c(r)$,
+where $c(j) = \{l \in \mathcal K : l \equiv j \bmod k\}$.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,12 +14,15 @@ from sih.task import check_lags
 
 OPEN = "open"
 CASES = ((0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (0, 1), (1, 1), (2, 1))
-"""(companions of the true lag, companions of the rival) for which Lemma D is proved."""
+"""Pairs (companions of the true lag, companions of the rival) for which Lemma D is
+proved."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A true lag k and a rival r, with the classes c(k) and c(r) of the lags modulo k, in increasing order."""
+    """A true lag k and a rival r, with the classes c(k) and c(r) of the lags modulo k,
+    in increasing order.
+    """
 
     lags: tuple[int, ...]
     true_lag: int
@@ -32,7 +36,7 @@ class Pair:
 
     @property
     def in_a_row(self) -> bool:
-        """Whether the true lag's class is {k, k + j, k + 2j}."""
+        """Return whether the true lag's class is {k, k + j, k + 2j}."""
         return len(self.own) == 3 and self.own[0] + self.own[2] == 2 * self.own[1]
 
 
@@ -64,25 +68,28 @@ THEOREMS: dict[str, Callable[[Pair], bool]] = {
     "Lemma M": lambda pair: not pair.inside and (len(pair.own), len(pair.others)) == (1, 3),
     "Lemma T": lambda pair: pair.in_a_row and pair.rival == pair.own[1],
 }
-"""Theorems for every P, by name, the strongest first: those of the first two give a gap of N/2."""
+"""Theorems for every P, by name, the strongest first: the first two give a gap of N/2."""
 
 FOR_SOME: dict[str, Callable[[Pair], bool]] = {
     "reversible": _exchanged_backwards,
     "2 states": lambda pair: True,
     "3 states": lambda pair: pair.in_a_row and pair.own == pair.lags,
 }
-"""Further theorems, for the matrices that their names say."""
+"""Further theorems, for the matrices in their names."""
 
 
 def claim_status(
     lags: Sequence[int], *, states: int | None = None, reversible: bool = False
 ) -> dict[tuple[int, int], str]:
-    """Say for each (true lag, rival) whether Claim 1 is a theorem: "proven: " and by what, or "open".
+    """Return for each pair (true lag, rival) whether Claim 1 is a theorem.
 
     Args:
-        lags: two or more.
-        states: only for matrices with so many states; for any number of them unless given.
-        reversible: only for reversible matrices.
+        lags: Two or more lags.
+        states: Consider only matrices with this number of states. Default: any number.
+        reversible: Consider only reversible matrices.
+
+    Returns:
+        A dict from (true lag, rival) to "proven: " with the theorem's name, or "open".
 
     >>> claim_status((1, 2, 3))[1, 2], claim_status((1, 2, 3))[1, 3]
     ('proven: Lemma T', 'open')

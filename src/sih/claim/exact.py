@@ -1,13 +1,16 @@
-r"""Computes the expectations of Claim 1 (paper, Sec. 5.3) exactly, without sampling.
+r"""Exact expectations of Claim 1 (paper, Sec. 5.3), without sampling.
 
-$\mathbb E[p_{i,r} / \sum_{l\in\mathcal K} p_{i,l}]$ is wanted for every true lag k and every lag r.
+The module computes $\mathbb E[p_{i,r} / \sum_{l\in\mathcal K} p_{i,l}]$ for every true
+lag k and every lag r.
 
-With $p_{i,l} = P_{X_{i-l},X_i}$ and $1/x = \int_0^\infty e^{-tx}dt$ the expectation under lag k is
+With $p_{i,l} = P_{X_{i-l},X_i}$ and $1/x = \int_0^\infty e^{-tx}dt$ the expectation
+under lag k is
 
 $$\sum_s \int_0^\infty \mathbb E\Big[P_{X_{i-k},s} P_{X_{i-r},s} \prod_{l\in\mathcal K} e^{-tP_{X_{i-l},s}}\Big] dt.$$
 
-The $X_{i-l}$ split by l mod k into independent stationary chains, and inside a chain neighbours are a power of P apart,
-so for each (s, t) the expectation is a product of one $\pi D M D M \cdots D 1$ for each chain, D = diag(e^{-tP(., s)}).
+The $X_{i-l}$ split by l mod k into independent stationary chains, in which neighbours
+are a power of P apart. So for each (s, t) the expectation is a product of one
+$\pi D M D M \cdots D 1$ per chain, D = diag(e^{-tP(., s)}).
 """
 
 from collections.abc import Sequence
@@ -30,12 +33,13 @@ from sih.task.matrices import (
 )
 
 CHUNK = 2**19
-"""Numbers in one array of the recursion: matrices are taken so many at a time that it stays in the cache."""
+"""Numbers in one array of the recursion. Matrices are processed in chunks of this size,
+which fit the cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClaimTable:
-    r"""Holds the expectations of Claim 1, each right to within `error`.
+    r"""The expectations of Claim 1, each accurate to `error`.
 
     `expectations[..., k, r]` is $\mathbb E[p_r / \sum_l p_l]$ under the k-th lag.
     """
@@ -46,31 +50,42 @@ class ClaimTable:
 
     @property
     def gaps(self) -> Float[Tensor, "*matrix lag lag"]:
-        r"""Give $E_k - E_r$ for each true lag k and rival r, infinite at r = k, so that minima run over rivals."""
+        r"""Return $E_k - E_r$ for each true lag k and rival r, infinite at r = k, so
+        that minima run over rivals.
+        """
         own = self.expectations.diagonal(dim1=-2, dim2=-1)[..., None]
         itself = torch.eye(len(self.lags), dtype=torch.bool, device=own.device)
         return (own - self.expectations).masked_fill(itself, torch.inf)
 
     @property
     def margins(self) -> Float[Tensor, "*matrix lag"]:
-        r"""Give the quantity of the paper's histogram (App. E), $E_k - \max_{r \ne k} E_r$."""
+        r"""Return the quantity of the paper's histogram (App. E),
+        $E_k - \max_{r \ne k} E_r$.
+        """
         return self.gaps.amin(dim=-1)
 
     @property
     def holds(self) -> bool:
-        """Say whether no rival exceeds the true lag by more than the error of the two numbers compared."""
+        """Return whether no rival exceeds the true lag by more than the error of the
+        two numbers.
+        """
         return bool((self.margins >= -2 * self.error).all())
 
 
 def claim_expectations(
     P: MatrixLike, lags: Sequence[int], *, tolerance: float = 1e-12
 ) -> Float[Tensor, "*matrix lag lag"]:
-    r"""Compute $\mathbb E[p_r / \sum_l p_l]$, of Claim 1, for each lag k true and each lag r scored, at (..., k, r).
+    r"""Return $\mathbb E[p_r / \sum_l p_l]$ of Claim 1 for each true lag k and each
+    scored lag r.
 
     Args:
-        P: one transition matrix or many, of shape (..., state, state).
-        lags: two or more.
-        tolerance: the absolute error that is allowed, plus rounding; `claim_table` says how exact the answer is.
+        P: One transition matrix or several, of shape (..., state, state).
+        lags: Two or more lags.
+        tolerance: The absolute error allowed, apart from rounding; `claim_table`
+            returns the actual bound.
+
+    Returns:
+        Expectations of shape (..., lag, lag), at (..., k, r).
 
     >>> claim_expectations([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2))
     tensor([[0.5159, 0.4841],
@@ -80,14 +95,17 @@ def claim_expectations(
 
 
 def claim_table(P: MatrixLike, lags: Sequence[int], *, tolerance: float = 1e-12) -> ClaimTable:
-    r"""Compute the expectations for every matrix, with a bound on their absolute error: `tolerance`, plus rounding.
+    r"""Return the expectations for every matrix, with a bound on their absolute error:
+    `tolerance`, plus rounding.
 
-    The bound. The integral is a mixture of $c/x$ over the values x of the denominator, with
-    $\sum c/x = \mathbb E[p_r/x] \le 1$, so a rule of relative error e for x in $[\delta, K]$ costs at most e there. The
-    denominator is at least $p_k$, the probability of the transition that took place; that it is below $\delta$ has
-    probability at most $S\delta$, so smaller x cost at most $S\delta$ more. With $\delta$ = tolerance / 2S no entry of
-    P is too small, and a zero entry needs no care: a transition of probability 0 has weight $p_k = 0$, so the
-    denominator is positive almost surely and the 0/0 of an impossible window counts for nothing.
+    The bound. The integral is a mixture of $c/x$ over the values x of the denominator,
+    with $\sum c/x = \mathbb E[p_r/x] \le 1$, so a rule of relative error e for x in
+    $[\delta, K]$ costs at most e there. The denominator is at least $p_k$, the
+    probability of the transition that took place. It is below $\delta$ with probability
+    at most $S\delta$, so smaller x cost at most $S\delta$ more. With $\delta$ =
+    tolerance / 2S no entry of P is too small, and a zero entry needs no care: a
+    transition of probability 0 has weight $p_k = 0$, so the denominator is positive
+    almost surely and the 0/0 of an impossible window counts for nothing.
     """
     P, lags = _as_matrices(P), check_lags(lags)
     num_states = P.shape[-1]
@@ -117,9 +135,11 @@ def claim_table(P: MatrixLike, lags: Sequence[int], *, tolerance: float = 1e-12)
 
 @dataclass(frozen=True)
 class Chain:
-    """Lists the lags of one residue class modulo the true lag, oldest first, and the powers of P between neighbours.
+    """The lags of one residue class modulo the true lag, oldest first, with the powers
+    of P between neighbours.
 
-    `steps[0]` counts from the first of the class's tokens at or after i - max_lag; a stationary start makes it idle.
+    `steps[0]` counts from the first of the class's tokens at or after i - max_lag; a
+    stationary start makes it idle.
     """
 
     lags: tuple[int, ...]
@@ -127,7 +147,8 @@ class Chain:
 
 
 def chains(lags: Sequence[int], true_lag: int) -> list[Chain]:
-    """List the independent chains that the X_{i-l} fall into under `true_lag`, first the one that ends in X_i.
+    """Return the independent chains of the X_{i-l} under `true_lag`, first the one that
+    ends in X_i.
 
     >>> chains((1, 2, 3, 5), 2)
     [Chain(lags=(2,), steps=(1,)), Chain(lags=(5, 3, 1), steps=(0, 1, 1))]
@@ -144,9 +165,11 @@ def chains(lags: Sequence[int], true_lag: int) -> list[Chain]:
 
 
 class Integrand:
-    """Computes the expectations under the integral at every (s, t), chain by chain, and equal chains once.
+    """The expectations under the integral at every (s, t), chain by chain; equal chains
+    are computed once.
 
-    `start` is the law of each chain's first token, pi for the claim itself. Differentiable in P and start.
+    `start` is the distribution of each chain's first token, pi for the claim.
+    Differentiable in P and start.
     """
 
     def __init__(
@@ -173,10 +196,11 @@ class Integrand:
     def expectations(
         self, lags: tuple[int, ...], true_lag: int, *, weighted: int | None, insert: int = 1
     ) -> Float[Tensor, "matrix lag"]:
-        r"""Compute $\sum_s \mathbb E[p_w\, p_r^{\text{insert}} / \sum_l p_l]$ for every lag r.
+        r"""Return $\sum_s \mathbb E[p_w\, p_r^{\text{insert}} / \sum_l p_l]$ for every
+        lag r.
 
-        w is the `weighted` lag, if any. In the claim it is the true lag, whose $p_k$ is the probability of the
-        transition to s.
+        w is the `weighted` lag, if any. In the claim it is the true lag, whose $p_k$ is
+        the probability of the transition to s.
         """
         split = chains(lags, true_lag)
         links = [chain.lags.index(weighted) if weighted in chain.lags else None for chain in split]
@@ -195,9 +219,10 @@ class Integrand:
     def _chain(
         self, steps: tuple[int, ...], weighted: int | None, insert: int
     ) -> tuple[Tensor, list[Tensor]]:
-        """Multiply out pi D M D ... D 1, and the same with P(., s)^insert put in at each link.
+        """Return pi D M D ... D 1, and the same with P(., s)^insert inserted at each
+        link.
 
-        The weighted link has a factor P(., s) besides.
+        The weighted link has an additional factor P(., s).
         """
         key = ((0, *steps[1:]) if self.stationary else steps, weighted, insert)
         if key not in self._chains:
@@ -225,7 +250,7 @@ class Integrand:
 
 
 def _as_matrices(value: MatrixLike) -> Float[Tensor, "*matrix state state"]:
-    """Check every matrix of the batch as `as_transition_matrix` does, the positive ones all at once."""
+    """Return the checked matrices; positive ones are checked all at once."""
     P = as_squares(value)
     sums = P.sum(dim=-1, keepdim=True)
     plain = ((P > 0).all(dim=(-2, -1))) & ((sums - 1).abs() <= ROW_SUM_TOLERANCE).all(dim=(-2, -1))

@@ -1,13 +1,16 @@
-r"""Attacks Claim 1 by gradient descent: from many matrices P at once, on the normalised gap.
+r"""Search for counterexamples to Claim 1 by gradient descent on the normalised gap,
+from many matrices at once.
 
-For X of true lag k and a rival r, with $p_l = P_{X_{i-l},s}$ summed over all s (not weighted by the transition),
+For X of true lag k and a rival r, with $p_l = P_{X_{i-l},s}$ summed over all s (not
+weighted by the transition),
 
 $$\rho_r = \frac{E_k - E_r}{\sum_s \mathbb E[(p_k - p_r)^2 / \sum_l p_l]}, \qquad
   E_k - E_r = \sum_s \mathbb E[p_k (p_k - p_r) / \textstyle\sum_l p_l].$$
 
-Dividing keeps a descent from collapsing to equal rows, where the gap is 0 trivially. The denominator is
-$F_k - 2E_r + F_r$ with $F_r = \sum_s \mathbb E[p_r^2/\sum_l p_l]$ (and $F_k = E_k$), so it costs one more pass. Claim 1
-says $\rho_r \ge 0$; it is exactly 1/2 for two lags (Lemma 1).
+The division keeps a descent from collapsing to equal rows, where the gap is
+trivially 0. The denominator is $F_k - 2E_r + F_r$ with
+$F_r = \sum_s \mathbb E[p_r^2/\sum_l p_l]$ (and $F_k = E_k$), so it costs one more pass.
+Claim 1 says $\rho_r \ge 0$; it is exactly 1/2 for two lags (Lemma 1).
 """
 
 import math
@@ -25,16 +28,19 @@ from sih.task.matrices import stationary_distribution
 
 Matrices = Float[Tensor, "matrix state state"]
 LEAST_NORMALISER = 1e-4
-"""Descents are kept where the denominator is at least this, so that the ratio keeps its digits."""
+"""Descents are kept if the denominator is at least this, so that the ratio keeps its
+digits."""
 
 
 @dataclass(frozen=True)
 class SearchedClaim:
-    """Claims that `favoured` has the largest expectation when `true_lag` made the sequence.
+    """The statement that `favoured` has the largest expectation when `true_lag`
+    generated the sequence.
 
-    In Claim 1 the two are equal. `favoured` other than the true lag is compared with it only: a false statement, to try
-    the search on. With `stationary` false the law of each chain's first token, at or after i - max_lag, is searched
-    with P. `against` names the rivals, if not all of them.
+    In Claim 1 the two are equal. Any other `favoured` is compared with the true lag
+    only: a false statement, which tests the search. If `stationary` is false, the
+    search includes the distribution of each chain's first token, at or after i -
+    max_lag. `against` names the rivals, by default all.
     """
 
     lags: tuple[int, ...]
@@ -59,7 +65,7 @@ class SearchedClaim:
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """Holds the two parts of the normalised gap, for each matrix and each rival of a claim."""
+    """The two parts of the normalised gap, for each matrix and each rival of a claim."""
 
     gap: Float[Tensor, "matrix rival"]
     normaliser: Float[Tensor, "matrix rival"]
@@ -71,7 +77,9 @@ class Gaps:
 
 @dataclass(frozen=True, eq=False)
 class Descents:
-    """Holds where descents ended, the worst first, each with its rival of least ratio, evaluated afresh to 1e-13."""
+    """Ends of descents, the worst first, each with its rival of least ratio, recomputed
+    to 1e-13.
+    """
 
     claim: SearchedClaim
     P: Float[Tensor, "descent state state"]
@@ -89,7 +97,9 @@ class Descents:
 def normalised_gaps(
     P: Matrices, claim: SearchedClaim, start: Float[Tensor, "matrix state"], rule: ReciprocalRule
 ) -> Gaps:
-    """Compute gap and normaliser for each rival, differentiable in P and start (pi where that is claimed)."""
+    """Return gap and normaliser for each rival, differentiable in P and start (pi in
+    the claim).
+    """
     integrand = Integrand(P, start, rule, stationary=claim.stationary)
     cross = integrand.expectations(claim.lags, claim.true_lag, weighted=claim.true_lag)
     square = integrand.expectations(claim.lags, claim.true_lag, weighted=None, insert=2)
@@ -103,7 +113,11 @@ def normalised_gaps(
 
 
 def stationary_by_solving(P: Matrices) -> Float[Tensor, "matrix state"]:
-    r"""Solve $\pi^\top(I - P + 11^\top) = 1^\top$, which (unlike elimination in place) has a gradient."""
+    r"""Return the stationary distribution by solving
+    $\pi^\top(I - P + 11^\top) = 1^\top$, which has a gradient.
+
+    Elimination in place would have none.
+    """
     ones = torch.ones_like(P)
     system = torch.eye(P.shape[-1], dtype=P.dtype, device=P.device) - P + ones
     pi: Tensor = torch.linalg.solve(system.mT, ones[..., :1])[..., 0].clamp_min(0)
@@ -121,7 +135,9 @@ def descend(
     begin: str = "random",
     family: str = "any",
 ) -> Descents:
-    """Run Adam on the logits of `starts` matrices side by side, each on the least ratio over its rivals."""
+    """Return the ends of Adam's descents on the logits of `starts` matrices, each on
+    the least ratio over its rivals.
+    """
     matrices = FAMILIES[family]
     if num_states < 2 or starts < 1 or steps < 1:
         raise ValueError(
@@ -157,7 +173,9 @@ def descend(
 def evaluate(
     claim: SearchedClaim, P: Matrices, start: Float[Tensor, "matrix state"] | None = None
 ) -> Descents:
-    """Compute the least ratio at each matrix to 1e-13, and put those whose normaliser is too small last."""
+    """Return the least ratio at each matrix to 1e-13, with matrices of too small a
+    normaliser last.
+    """
     rule = reciprocal_rule(1e-14 / P.shape[-1], float(len(claim.lags)), 1e-13)
     first = (
         stationary_distribution(P) if start is None else start

@@ -1,4 +1,4 @@
-"""A panel for each true lag, on the axes of the paper's App. E."""
+"""One panel per true lag, on the axes of the paper's App. E."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from sih.results.tables import law_in_words
 
 
 def is_papers(lags: Sequence[int]) -> bool:
-    """Tell whether these are the paper's twelve lags, for which its axes are known."""
+    """Return whether these are the paper's twelve lags, which have known axes."""
     return tuple(lags) == PAPER_LAGS
 
 
 def matrices_in_words(config: ClaimConfig) -> str:
-    """Return how many matrices there are, and how they are drawn."""
+    """Return the number of matrices and their distribution, in words."""
     drawn = law_in_words(config.matrix_law, config.concentration)
     return f"{config.matrices:,} with {config.num_states} states, {drawn}"
 
 
 def lag_colours(lags: Sequence[int]) -> dict[int, str]:
-    """Return a colour for each lag, different ones for up to twelve."""
+    """Return one colour per lag, all different for up to twelve."""
     return {lag: style.TWELVE[n % len(style.TWELVE)] for n, lag in enumerate(lags)}
 
 
 def panels_of(lags: Sequence[int], xlabel: str, ylabel: str) -> tuple[Figure, list[Axes]]:
-    """Make a panel for each true lag, in rows of up to four."""
+    """Return one panel per true lag, in rows of up to four."""
     columns = min(len(lags), 4)
     rows = math.ceil(len(lags) / columns)
     figure = style.PaperFigure(figsize=(style.PAGE, 0.7 + 1.3 * rows))

@@ -1,4 +1,6 @@
-r"""Writes $1/x = \int_0^\infty e^{-tx}\,dt$ as a short sum of exponentials, with a bound on its error."""
+r"""A short sum of exponentials for $1/x = \int_0^\infty e^{-tx}\,dt$, with a bound on
+its error.
+"""
 
 import functools
 import math
@@ -11,7 +13,8 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class ReciprocalRule:
-    r"""Approximates $1/x \approx \sum_j w_j e^{-t_j x}$ to a relative `error` for x in the range it was made for.
+    r"""The approximation $1/x \approx \sum_j w_j e^{-t_j x}$ with relative `error` for
+    x in its range.
 
     Below that range, for x >= 0, the sum is at most $(1 + \text{error})/x$.
     """
@@ -26,15 +29,19 @@ class ReciprocalRule:
 
 @functools.lru_cache(maxsize=64)
 def reciprocal_rule(smallest: float, largest: float, tolerance: float) -> ReciprocalRule:
-    r"""Find the trapezoidal rule in u after $t = \exp(u - e^{-u})$, with the widest step that meets `tolerance`.
+    r"""Return the trapezoidal rule in u after $t = \exp(u - e^{-u})$, with the widest
+    step that meets `tolerance`.
 
-    The substitution makes the integrand fall off double-exponentially on both sides. Towards large t it is
-    $t \approx e^u$: the trapezoidal error of $\int e^{u - x e^u} du$ is $O(e^{-\pi^2/h})$ *relative to 1/x for every x
-    alike* (its Poisson sum is $\Gamma(1 + 2\pi i n/h)\,x^{-2\pi i n/h}/x$), so one rule serves all x and the number
-    of nodes grows with $\log(\text{largest}/\text{smallest})$ only.
+    The substitution makes the integrand fall off double-exponentially on both sides.
+    Towards large t it is $t \approx e^u$: the trapezoidal error of
+    $\int e^{u - x e^u} du$ is $O(e^{-\pi^2/h})$ *relative to 1/x for every x alike*
+    (its Poisson sum is $\Gamma(1 + 2\pi i n/h)\,x^{-2\pi i n/h}/x$), so one rule serves
+    all x and the number of nodes grows with $\log(\text{largest}/\text{smallest})$
+    only.
 
-    `error` is measured, not assumed: the largest relative error over 40 values of x a step. In log x the error is a
-    smooth ripple whose wavelength is the step, so a grid that fine sees its crests to 1 %; 2 % is added.
+    `error` is measured: the largest relative error over 40 values of x per step. In log
+    x the error is a smooth ripple with the step as its wavelength, so such a grid finds
+    its crests to 1 %; 2 % is added.
     """
     if not 0 < smallest < largest:
         raise ValueError(

@@ -1,7 +1,8 @@
-"""Checks Claim 1 by Monte Carlo (paper, App. E), as printed and trimmed to the variables that matter.
+"""Monte Carlo check of Claim 1 (paper, App. E): as printed, and trimmed to the
+variables involved.
 
-Matrix number n depends on the seed and n alone, and so do the sequences drawn for it: a check that stopped goes on
-where it was, and exact values can be put beside it.
+Matrix number n and its sequences depend only on the seed and n. So a stopped check can
+be resumed, and its values can be compared with exact ones.
 """
 
 import json
@@ -31,7 +32,9 @@ PAPER_LAGS = (1, 2, 7, 9, 10, 11, 13, 15, 16, 22, 26, 28)
 
 @dataclass(frozen=True)
 class MonteCarlo:
-    """Says what is sampled: by default the paper's 1000 matrices, with 1000 sequences of length 1000 for each lag."""
+    """Settings of the check: by default the paper's 1000 matrices, with 1000 sequences
+    of length 1000 per lag.
+    """
 
     num_states: int = 10
     matrices: int = 1000
@@ -58,7 +61,7 @@ class MonteCarlo:
 def random_matrices(
     num_states: int, matrices: int, *, seed: int, concentration: float = 1.0, law: str = "dirichlet"
 ) -> Float[Tensor, "matrix s s"]:
-    """Draw transition matrices, of which number n depends on the seed and n only, whatever their number."""
+    """Return random transition matrices; number n depends only on the seed and n."""
     check_sizes(matrices=matrices)
     generators = [_generator(seed, n, 0) for n in range(matrices)]
     how: dict[str, Any] = {"concentration": concentration, "law": law}
@@ -66,7 +69,9 @@ def random_matrices(
 
 
 def estimates(check: MonteCarlo, first: int = 0) -> Iterator[Estimate[Tensor]]:
-    """Estimate E[p_r / sum_l p_l], (true lag, lag), for each matrix from number `first` on."""
+    """Yield estimates of E[p_r / sum_l p_l], (true lag, lag), for each matrix from
+    number `first` on.
+    """
     for n in range(first, check.matrices):
         rng = _generator(check.seed, n, 0)
         how: dict[str, Any] = {"concentration": check.concentration, "law": check.matrix_law}
@@ -81,9 +86,11 @@ def estimates(check: MonteCarlo, first: int = 0) -> Iterator[Estimate[Tensor]]:
 def printed(
     P: TransitionMatrix, lags: tuple[int, ...], *, sequences: int, length: int, rng: torch.Generator
 ) -> Estimate[Tensor]:
-    """Average the last transition of whole sequences of each lag, as the paper prints it.
+    """Return the average over the last transition of whole sequences of each lag, as in
+    the paper.
 
-    The first k tokens of a lag-k sequence come from the stationary law, so that it is stationary from the start.
+    The first k tokens of a lag-k sequence come from the stationary distribution, so it
+    is stationary from the start.
     """
     back = length - 1 - torch.tensor(lags)
     windows = [sample(Task(P, (k,), length), sequences, rng=rng).tokens for k in lags]
@@ -95,7 +102,9 @@ def printed(
 def trimmed(
     P: TransitionMatrix, lags: tuple[int, ...], *, samples: int, rng: torch.Generator
 ) -> Estimate[Tensor]:
-    """Average over X_i and the X_{i-l} alone, drawn chain by chain from powers of P."""
+    """Return the average over X_i and the X_{i-l} alone, drawn chain by chain from
+    powers of P.
+    """
     pi = stationary_distribution(P)
     powers: dict[int, Tensor] = {}
 
@@ -118,7 +127,9 @@ def trimmed(
 
 
 def save_estimates(folder: Path, check: MonteCarlo, done: list[Estimate[Tensor]]) -> None:
-    """Write estimates.npz: what is sampled, and means and standard errors of the matrices done so far."""
+    """Write estimates.npz: the settings, with means and standard errors of the finished
+    matrices.
+    """
     if done:
         mean, error = (
             torch.stack([getattr(e, name) for e in done]).numpy() for name in ("mean", "error")
@@ -130,7 +141,9 @@ def save_estimates(folder: Path, check: MonteCarlo, done: list[Estimate[Tensor]]
 
 
 def load_estimates(folder: Path, check: MonteCarlo) -> list[Estimate[Tensor]]:
-    """Read what `save_estimates` left of this check, if anything. More matrices of the same may be asked for."""
+    """Return the part of this check that `save_estimates` wrote, if any. The number of
+    matrices may have grown.
+    """
     path = folder / "estimates.npz"
     if not path.exists():
         return []
@@ -144,9 +157,10 @@ def load_estimates(folder: Path, check: MonteCarlo) -> list[Estimate[Tensor]]:
 
 
 def _unusual(experiment: dict[str, Any]) -> dict[str, Any]:
-    """Return what an experiment says beyond the defaults, as JSON, but for how many matrices it is of.
+    """Return an experiment's settings that differ from the defaults as JSON, except the
+    number of matrices.
 
-    A file of before a field was there says nothing of it, and is of its default.
+    A file from before a field existed lacks it, and has its default.
     """
     usual = json.loads(json.dumps(asdict(MonteCarlo())))
     plain = json.loads(json.dumps(experiment))
@@ -165,7 +179,9 @@ def _average(
 
 
 def _draw(cdf: Float[Tensor, "sample state"], rng: torch.Generator) -> Int[Tensor, " sample"]:
-    """Draw the first state whose cumulative probability exceeds a uniform number, scaled since sums may miss 1."""
+    """Return the first state with a cumulative probability above a uniform number,
+    scaled since sums may miss 1.
+    """
     uniform = torch.rand(cdf.shape[0], 1, dtype=torch.float64, generator=rng) * cdf[:, -1:]
     return (cdf <= uniform).sum(dim=-1)
 

@@ -1,14 +1,18 @@
-r"""Computes how often the wrong lag is picked after n transitions, by large deviations, without sampling.
+r"""The probability of picking the wrong lag after n transitions, by large deviations,
+without sampling.
 
-A rule keeps a running score for each lag and picks the largest: the log-likelihood (ML), the sum of $\tilde p$ (the
-paper's estimator, the limit of large beta), or the sum of every K-th $\tilde p$ (one second-layer head, Sec. 5.4).
-Under true lag k the window $w = (X_{i-\hat k}, .., X_{i-1})$ is a Markov chain, and the lead of a rival r is a sum of
-increments d(w, s) along it. With the tilted operator $(L_\theta v)(w) = \sum_s P_{x_k,s}\,e^{\theta d(w,s)}\,v(w')$,
+A rule keeps a running score for each lag and picks the largest: the log-likelihood
+(ML), the sum of $\tilde p$ (the paper's estimator, the limit of large beta), or the sum
+of every K-th $\tilde p$ (one second-layer head, Sec. 5.4). Under true lag k the window
+$w = (X_{i-\hat k}, .., X_{i-1})$ is a Markov chain, and the lead of a rival r is a sum
+of increments d(w, s) along it. With the tilted operator
+$(L_\theta v)(w) = \sum_s P_{x_k,s}\,e^{\theta d(w,s)}\,v(w')$,
 
 $$\Pr(\text{lead of r} \ge 0) = e^{-n I + o(n)}, \qquad I = -\min_{\theta \ge 0} \log \varrho(L_\theta),$$
 
-$\varrho$ the Perron root (Gärtner-Ellis). The moment generating function $M_n(\theta) = \mu L_\theta^n 1$ is exact for
-every n, and its saddle point gives the probability itself (Lugannani and Rice).
+$\varrho$ the Perron root (Gärtner-Ellis). The moment generating function
+$M_n(\theta) = \mu L_\theta^n 1$ is exact for every n, and its saddle point gives the
+probability itself (Lugannani and Rice).
 """
 
 import math
@@ -25,25 +29,29 @@ from sih.task import Task
 Score = Literal["ML", "estimator", "single head"]
 SCORES: tuple[Score, ...] = ("ML", "estimator", "single head")
 WINDOW_LIMIT = 2**16
-"""Windows S ** max_lag whose Perron root is computed."""
+"""Largest number of windows S ** max_lag for which the Perron root is computed."""
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
 class Lead:
-    """Holds the chain of windows under a true lag: each next token's law, and the rival's gain by it.
+    """The chain of windows under a true lag: each next token's distribution, and the
+    rival's gain from it.
 
-    Windows count in base S, the oldest token first: (oldest, rest) and the next token lead to (rest, next).
+    Windows count in base S, the oldest token first: (oldest, rest) and the next token
+    lead to (rest, next).
     """
 
     law: Float[Tensor, "window state"]
     gain: Float[Tensor, "window state"]
     start: Float[Tensor, " window"]
     every: int
-    """The gain counts at every so many transitions."""
+    """The gain counts once per this number of transitions."""
 
     def tilted(self, theta: Float[Tensor, " n"], order: int = 0) -> Float[Tensor, "window state n"]:
-        r"""Give $P_{x_k,s}\, d^{\text{order}} e^{\theta d}$, or 0 where d is minus infinity: the rival is out."""
+        r"""Return $P_{x_k,s}\, d^{\text{order}} e^{\theta d}$, or 0 if d is minus
+        infinity: the rival is excluded.
+        """
         finite = torch.isfinite(self.gain)
         gain = torch.where(finite, self.gain, 0.0)
         return torch.where(finite, self.law * gain**order, 0.0)[..., None] * torch.exp(
@@ -54,14 +62,14 @@ class Lead:
 def _sum_next(
     weights: Float[Tensor, "window state n"], v: Float[Tensor, "window n"]
 ) -> Float[Tensor, "window n"]:
-    """Add v up over the windows that follow each, by these weights of the next token."""
+    """Return the weighted sum of v over the successors of each window."""
     S = weights.shape[1]
     followed: Tensor = weights.unflatten(0, (S, -1)) * v.unflatten(0, (-1, S))
     return followed.sum(dim=2).flatten(0, 1)
 
 
 def lead(task: Task, true_lag: int, rival: int, score: Score) -> Lead:
-    """Describe a rival's lead under a rule, from a first window of independent tokens."""
+    """Return a rival's lead under a rule, from a first window of independent tokens."""
     if true_lag == rival or not {true_lag, rival} <= set(task.lags):
         raise ValueError(
             f"true lag and rival are two of the lags {task.lags}; got {true_lag} and {rival}"
@@ -87,7 +95,11 @@ def lead(task: Task, true_lag: int, rival: int, score: Score) -> Lead:
 
 
 def exponent(task: Task, true_lag: int, rival: int, score: Score) -> float:
-    """Compute I, above, in nats per transition: 0 for a rival not behind on average, infinite if it cannot catch up."""
+    """Return I, above, in nats per transition.
+
+    It is 0 for a rival that is not behind on average, and infinite for one that cannot
+    catch up.
+    """
     chain = lead(task, true_lag, rival, score)
     low, high = (
         0.0,
@@ -115,18 +127,23 @@ def exponent(task: Task, true_lag: int, rival: int, score: Score) -> float:
 
 
 def error_exponent(task: Task, score: Score) -> float:
-    """Give the exponent of picking the wrong lag, whichever is true: that of the worst pair of true lag and rival."""
+    """Return the exponent of picking the wrong lag: that of the worst pair of true lag
+    and rival.
+    """
     return min(exponent(task, k, r, score) for k in task.lags for r in task.lags if r != k)
 
 
 def overtaking_probabilities(chain: Lead, transitions: Sequence[int]) -> Float[Tensor, " n"]:
-    r"""Approximate Pr(lead >= 0 after n transitions), for each n, by the saddle point of $\log M_n$.
+    r"""Return approximations of Pr(lead >= 0 after n transitions) for each n, by the
+    saddle point of $\log M_n$.
 
-    With $\hat\theta$ where its slope is 0, $w^2 = 2 (\log M_n(0) - \log M_n(\hat\theta))$ and
-    $u^2 = \hat\theta^2 (\log M_n)''(\hat\theta)$, both of the sign of $\hat\theta$, it is
-    $1 - \Phi(w) + \varphi(w) (1/u - 1/w)$ (Lugannani and Rice). Its relative error falls as 1/n, save for gains on a
-    lattice, where ties have weight. M_n(0) is the probability that no transition has put the rival out for good; the
-    rest is given that.
+    With $\hat\theta$ where its slope is 0,
+    $w^2 = 2 (\log M_n(0) - \log M_n(\hat\theta))$ and
+    $u^2 = \hat\theta^2 (\log M_n)''(\hat\theta)$, both of the sign of $\hat\theta$, it
+    is $1 - \Phi(w) + \varphi(w) (1/u - 1/w)$ (Lugannani and Rice). Its relative error
+    falls as 1/n, except for gains on a lattice, where ties have weight. M_n(0) is the
+    probability that no transition has excluded the rival; the rest is conditional on
+    that.
     """
     if not transitions or min(transitions) < 1:
         raise ValueError(
@@ -137,7 +154,7 @@ def overtaking_probabilities(chain: Lead, transitions: Sequence[int]) -> Float[T
 
 
 def _saddle_points(chain: Lead, n: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
-    """Find each n's saddle point on its side of 0, and the probability there."""
+    """Return each n's saddle point on its side of 0, and the probability there."""
     log_alive, slope, curvature = _log_moments(chain, torch.zeros(len(n), dtype=chain.law.dtype), n)
     alive, even = log_alive.exp(), slope.abs() <= 1e-9 * curvature.clamp_min(0.0).sqrt()
     side = -slope.sign()
@@ -151,12 +168,12 @@ def _saddle_points(chain: Lead, n: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
         if not (short & (high < largest)).any():
             break
         high = torch.where(short, (2 * high).clamp_max(largest), high)
-    # Where the slope never turns the lead is never past 0, and M_n tends to the probability that it is 0.
+    # If the slope never changes sign the lead is never above 0, and M_n tends to the probability that it is 0.
     never, tied = short, value.exp()
     theta = high / 2
     for _ in range(
         60
-    ):  # log M_n is convex: Newton's method on its slope, and halving where that leaves the bracket
+    ):  # log M_n is convex: Newton's method on its slope, with bisection if that leaves the bracket
         value, slope, curvature = _log_moments(chain, side * theta, n)
         moving = (slope.abs() > 1e-7 * curvature.sqrt()) & ~never & ~even
         if not moving.any():
@@ -180,9 +197,11 @@ def _saddle_points(chain: Lead, n: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
 def _log_moments(
     chain: Lead, theta: Float[Tensor, " n"], transitions: Int[Tensor, " n"]
 ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"], Float[Tensor, " n"]]:
-    """Compute log M_n and two derivatives in theta, by n applications of the operator and of its derivatives.
+    """Return log M_n and two derivatives in theta, by n applications of the operator
+    and of its derivatives.
 
-    Each n has its theta; all go together, and one that has had its applications is read off.
+    Each n has its own theta. All are iterated together, and each is read after its
+    number of applications.
     """
     A, A1, A2 = (chain.tilted(theta, order) for order in (0, 1, 2))
     v, v1, v2 = (
@@ -209,9 +228,11 @@ def _log_moments(
 
 
 def _log_root(chain: Lead, theta: float) -> float:
-    """Compute the log of the Perron root of L_theta L_0^(every - 1), by power iteration from a positive vector.
+    """Return the log of the Perron root of L_theta L_0^(every - 1), by power iteration
+    from a positive vector.
 
-    Adding half the vector to its image leaves the Perron vector alone and breaks any periodicity.
+    Adding half the vector to its image keeps the Perron vector and breaks any
+    periodicity.
     """
     A = chain.tilted(torch.tensor([theta], dtype=chain.law.dtype))
     v = torch.ones_like(A[:, 0])

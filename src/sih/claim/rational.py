@@ -1,4 +1,6 @@
-"""Computes Claim 1 in exact rational arithmetic, by enumeration: slow, beyond doubt, to check a counterexample."""
+"""Claim 1 in exact rational arithmetic, by enumeration: slow but certain, to check a
+counterexample.
+"""
 
 import operator
 from collections.abc import Sequence
@@ -11,7 +13,7 @@ from sih.task import check_lags
 from sih.task.matrices import as_transition_matrix
 
 WINDOW_LIMIT = 10**6
-"""Values of (X_{i-l}) that are enumerated, at most."""
+"""The most values of (X_{i-l}) that are enumerated."""
 
 Matrix = list[list[Fraction]]
 
@@ -19,9 +21,11 @@ Matrix = list[list[Fraction]]
 def rational_expectations(
     P: TransitionMatrix, lags: Sequence[int], true_lag: int
 ) -> list[Fraction]:
-    r"""Sum $\mathbb E[p_r/\sum_l p_l]$ for every r over every window and next state, without rounding.
+    r"""Return $\mathbb E[p_r/\sum_l p_l]$ for every r, summed over every window and
+    next state without rounding.
 
-    The floats of P are taken at face value and each row is divided by its sum, so that rows sum to exactly 1.
+    The floats of P are converted exactly, and each row is divided by its sum, so that
+    rows sum to exactly 1.
     """
     lags = check_lags(lags)
     if true_lag not in lags:
@@ -52,14 +56,16 @@ def rational_expectations(
             continue
         for s in states:
             p = [exact[x][s] for x in window]
-            if p[own]:  # else s cannot follow, and the denominator may vanish
+            if p[own]:  # otherwise s cannot follow, and the denominator may vanish
                 share = weight * p[own] / sum(p)
                 total = [t + share * x for t, x in zip(total, p, strict=True)]
     return total
 
 
 def rational_stationary(P: Matrix) -> list[Fraction]:
-    """Solve pi P = pi with sum 1, by the same elimination as `sih.stationary_distribution`."""
+    """Return the solution of pi P = pi with sum 1, by the same elimination as
+    `sih.stationary_distribution`.
+    """
     A = [row[:] for row in P]
     for n in range(len(A) - 1, 0, -1):
         leave = sum(A[n][:n])

@@ -1,7 +1,9 @@
-"""What the paper's check of Claim 1 gives, as printed (App. E): a thousand matrices, kept as data.
+"""Samples of the paper's check of Claim 1 as printed (App. E): a thousand matrices,
+stored as data.
 
-`sampled.npz` is written by `research/claim_monte_carlo.py`, in some eight core-minutes. Number n is
-of the same matrix as number n of `random_matrices`, so that it stands beside the exact value.
+`research/claim_monte_carlo.py` writes `sampled.npz`, in about eight core-minutes.
+Number n has the same matrix as number n of `random_matrices`, so it can be compared
+with the exact value.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ from sih.base.files import read_arrays
 from sih.claim.monte_carlo import MonteCarlo
 
 PRINTED_SEQUENCES, PRINTED_LENGTH = 1000, 1000
-"""Of the paper's check: sequences of each lag and matrix, and their tokens."""
+"""The paper's check: sequences per lag and matrix, and tokens per sequence."""
 BARS = 10
-"""Matrices that the paper's figures of the expectations are of."""
+"""Number of matrices in the paper's figures of the expectations."""
 FILE = "sampled.npz"
 
 
@@ -33,7 +35,7 @@ def _arrays() -> dict[str, np.ndarray]:
 
 
 def kept_checks() -> tuple[MonteCarlo, ...]:
-    """Return what was sampled. The number of matrices is of those that are kept."""
+    """Return the stored samples. Their number of matrices is the number stored."""
     return tuple(
         MonteCarlo(**{**check, "lags": tuple(check["lags"])})
         for check in json.loads(str(_arrays()["about"]))
@@ -41,7 +43,9 @@ def kept_checks() -> tuple[MonteCarlo, ...]:
 
 
 def sampled_gaps(check: MonteCarlo) -> Float[Tensor, "fewer true"] | None:
-    """Return the gaps of as many of the check's matrices as are kept, None if it is another check."""
+    """Return the gaps of the check's matrices as far as they are stored, None for
+    another check.
+    """
     kept = kept_checks()[0]
     if replace(check, matrices=kept.matrices) != kept:
         return None
@@ -49,7 +53,9 @@ def sampled_gaps(check: MonteCarlo) -> Float[Tensor, "fewer true"] | None:
 
 
 def sampled_bars(check: MonteCarlo) -> Float[Tensor, "true lag"] | None:
-    """Return the means over the check's matrices, by true lag and lag, None if they are not kept."""
+    """Return the means over the check's matrices by true lag and lag, None if they are
+    not stored.
+    """
     kept = next((one for one in kept_checks() if one.num_states == check.num_states), None)
     if kept is None or check != replace(kept, matrices=BARS):
         return None
@@ -57,5 +63,5 @@ def sampled_bars(check: MonteCarlo) -> Float[Tensor, "true lag"] | None:
 
 
 def about_checks(*checks: MonteCarlo) -> str:
-    """Return checks as the file holds them."""
+    """Return checks as the file stores them."""
     return json.dumps([asdict(check) for check in checks])

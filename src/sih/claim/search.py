@@ -1,7 +1,9 @@
-"""Searches for counterexamples to Claim 1: descents over many chains, lag sets and true lags.
+"""Search for counterexamples to Claim 1: descents over many chains, lag sets and true
+lags.
 
-A search is an endless sequence of rounds. Round n depends on the config and n alone, so a search that stopped goes on
-where it was, and two machines can share one. Rounds yield; the caller writes.
+A search is an endless sequence of rounds. Round n depends only on the configuration and
+n. So a stopped search can be resumed, and two machines can share one. Rounds yield
+results; the caller writes them.
 """
 
 import itertools
@@ -26,12 +28,14 @@ WORST = "worst.csv"
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """Says what is searched: rounds go round the pairs (states, sizes), and each draws its lags and its true lag.
+    """Settings of a search: rounds cycle through the pairs (states, sizes), and each
+    draws its lags and its true lag.
 
-    Lags are at most `max_lag`, or `lags` only, if given. `statement` is "claim", or a false one to try the search on:
-    "wrong-lag" (a lag other than the true one is favoured) or "non-stationary" (the chains' start is searched too).
-    `open_only` leaves out every pair of true lag and rival that is a theorem for the matrices searched, which are those
-    of a `family`. `begin` is where descents begin, a word of STARTS for each round in turn.
+    Lags are at most `max_lag`, or exactly `lags` if given. `statement` is "claim", or a
+    false statement that tests the search: "wrong-lag" (another lag than the true one is
+    favoured) or "non-stationary" (the chains' start is searched too). `open_only` omits
+    every pair of true lag and rival that is a theorem for the matrices searched, those
+    of a `family`. `begin` lists the kinds of starts (STARTS), one per round in turn.
     """
 
     states: tuple[int, ...] = (3, 4, 5, 6)
@@ -80,7 +84,9 @@ class SearchConfig:
             )
 
     def open_pairs(self, lags: tuple[int, ...], num_states: int) -> list[tuple[int, int]]:
-        """List the pairs of true lag and rival that are no theorem for the matrices searched."""
+        """Return the pairs (true lag, rival) for which Claim 1 is unproved on these
+        matrices.
+        """
         status = claim_status(lags, states=num_states, reversible=self.family != "any")
         return [pair for pair, word in status.items() if word == OPEN]
 
@@ -91,7 +97,7 @@ class SearchConfig:
 
 @dataclass(frozen=True)
 class Worst:
-    """Says where the least normalised gap of a cell was found."""
+    """The place of the least normalised gap of a cell."""
 
     num_states: int
     num_lags: int
@@ -105,7 +111,7 @@ class Worst:
 
 @dataclass(frozen=True)
 class SearchState:
-    """Holds what a search has found so far, by cell: a number of states and of lags."""
+    """Results of a search so far, by cell: a number of states and of lags."""
 
     config: SearchConfig
     rounds: int = 0
@@ -116,7 +122,7 @@ class SearchState:
     worst: dict[str, Worst] = field(default_factory=dict)
 
     def after(self, num_states: int, found: Descents) -> "SearchState":
-        """Give the state that one more round leads to."""
+        """Return the state after one more round."""
         claim, ratio = found.claim, found.ratio[0].item()
         cell = f"{num_states} states, {len(claim.lags)} lags"
         worst = self.worst
@@ -138,14 +144,16 @@ class SearchState:
         return min(self.worst.values(), key=lambda w: w.ratio, default=None)
 
     def save(self, folder: Path) -> None:
-        """Write search.json, and the worst matrix of all as worst.csv, which `sih claim --matrix` reads."""
+        """Write search.json, and the worst matrix of all as worst.csv, which
+        `sih claim --matrix` reads.
+        """
         write_json(folder / STATE, asdict(self), indent=1)
         if self.least is not None:
             write_rows(folder / WORST, self.least.P)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Read what `save` wrote."""
+        """Return the state that `save` wrote."""
         with reading(folder / STATE, "is not the state of a search; give another folder"):
             value: dict[str, Any] = read_json(folder / STATE)
             settings: dict[str, Any] = {
@@ -156,7 +164,9 @@ class SearchState:
 
 
 def rounds(config: SearchConfig, first: int = 0) -> Iterator[tuple[int, Descents]]:
-    """Yield the number of states and the descents of round `first`, `first` + 1, ... without end."""
+    """Yield the number of states and the descents of rounds `first`, `first` + 1, ...
+    without end.
+    """
     for number in itertools.count(first):
         rng = torch.Generator().manual_seed(
             int(np.random.SeedSequence([config.seed, number]).generate_state(1)[0])
@@ -176,7 +186,9 @@ def rounds(config: SearchConfig, first: int = 0) -> Iterator[tuple[int, Descents
 
 
 def _draw_claim(config: SearchConfig, size: int, rng: torch.Generator) -> SearchedClaim:
-    """Draw lags and a true lag, half the time the smallest, which ties the most positions together."""
+    """Return random lags and a true lag, half the time the smallest, which ties the
+    most positions together.
+    """
     drawn = (torch.randperm(config.max_lag, generator=rng)[:size] + 1).sort().values.tolist()
     lags = config.lags or tuple(drawn)
     first, second = torch.randperm(size, generator=rng)[:2].tolist()
@@ -191,7 +203,9 @@ def _draw_claim(config: SearchConfig, size: int, rng: torch.Generator) -> Search
 def _draw_open(
     config: SearchConfig, size: int, num_states: int, rng: torch.Generator
 ) -> SearchedClaim:
-    """Draw lags until some pair is open, then a true lag that has open rivals, half the time the smallest."""
+    """Return random lags with an open pair, and a true lag with open rivals, half the
+    time the smallest.
+    """
     for _ in range(1000):
         lags = _draw_claim(config, size, rng).lags
         pairs = config.open_pairs(lags, num_states)

@@ -1,4 +1,6 @@
-"""Where descents begin, and the matrices they move in: FAMILIES from logits to matrices, STARTS of logits."""
+"""Starting points of descents, and families of matrices: FAMILIES from logits to
+matrices, STARTS of logits.
+"""
 
 import math
 from collections.abc import Callable
@@ -8,13 +10,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 LOGIT_BOUND = 15.0
-"""Logits are in [-15, 15]: the search sees entries of P down to about 1e-13."""
+"""Logits are in [-15, 15], so entries of P go down to about 1e-13."""
 
 Logits = Float[Tensor, "start state state"]
 
 
 def _symmetric(logits: Logits) -> Logits:
-    """Divide symmetric weights by the largest row sum. What a row lacks is the chance to stay."""
+    """Return symmetric weights divided by the largest row sum. The rest of each row is
+    the probability to stay.
+    """
     weights = ((logits + logits.mT) / 2).exp()
     sums = weights.sum(dim=-1)
     largest = sums.amax(dim=-1, keepdim=True)
@@ -28,11 +32,13 @@ FAMILIES: dict[str, Callable[[Logits], Logits]] = {
     ),  # symmetric weights over their row sums
     "symmetric": _symmetric,
 }
-"""Matrices by the family that a search is restricted to."""
+"""The families of matrices to which a search can be restricted."""
 
 
 def _random(starts: int, num_states: int, rng: torch.Generator) -> Logits:
-    """Draw logits from almost equal rows to almost deterministic ones, half leaning towards a random permutation."""
+    """Return logits from almost equal rows to almost deterministic ones, half leaning
+    towards a random permutation.
+    """
     scale = _uniform(-1, 1.5, starts, rng).exp()
     noise = torch.randn(starts, num_states, num_states, dtype=torch.float64, generator=rng)
     order = torch.rand(starts, num_states, generator=rng).argsort(dim=-1)
@@ -47,7 +53,9 @@ def _uniform(
 
 
 def _rotation(starts: int, num_states: int, rng: torch.Generator) -> Logits:
-    """Put the states on a circle, with steps of a mean and a width that are drawn: slow rotations and sharp ones."""
+    """Return logits of states on a circle, with steps of random mean and width: slow
+    rotations and sharp ones.
+    """
     place = torch.arange(num_states, dtype=torch.float64)
     width = _uniform(math.log(0.4), math.log(num_states / 3), starts, rng).exp()
     mean = _uniform(0, num_states / 2, starts, rng)
@@ -56,7 +64,9 @@ def _rotation(starts: int, num_states: int, rng: torch.Generator) -> Logits:
 
 
 def _tree(starts: int, num_states: int, rng: torch.Generator) -> Logits:
-    """Walk on a random tree: each state is tied to one drawn before it, up and down with weights of their own."""
+    """Return logits of a walk on a random tree: each state is tied to an earlier one,
+    up and down with random weights.
+    """
     logits = torch.zeros(starts, num_states, num_states, dtype=torch.float64)
     up, down = _uniform(1, 9, starts, rng)[:, 0, 0], _uniform(1, 9, starts, rng)[:, 0, 0]
     every = torch.arange(starts)
@@ -67,7 +77,9 @@ def _tree(starts: int, num_states: int, rng: torch.Generator) -> Logits:
 
 
 def _blocks(starts: int, num_states: int, rng: torch.Generator) -> Logits:
-    """Go round a few blocks of states, nearly always to the next block, where the place moves on slowly."""
+    """Return logits of a cycle of a few blocks of states, with a place in the block
+    that moves slowly.
+    """
     blocks = torch.randint(2, 5, (starts, 1, 1), generator=rng)
     state = torch.arange(num_states)
     block = state % blocks  # (start, 1, state)
@@ -81,11 +93,13 @@ STARTS: dict[str, Callable[[int, int, torch.Generator], Logits]] = {
     "tree": _tree,
     "blocks": _blocks,
 }
-"""Draws of the first logits: (how many, number of states, rng)."""
+"""Functions that draw the first logits: (number, number of states, rng)."""
 
 
 def starting_logits(kind: str, starts: int, num_states: int, rng: torch.Generator) -> Logits:
-    """Draw the logits that descents begin from. Structured ones get a little noise, so that no two are alike."""
+    """Return the logits at which descents begin. Structured ones get a little noise, so
+    that no two are equal.
+    """
     logits = STARTS[kind](starts, num_states, rng)
     if kind != "random":
         logits = logits + 0.1 * torch.randn(logits.shape, dtype=torch.float64, generator=rng)

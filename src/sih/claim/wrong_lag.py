@@ -1,7 +1,9 @@
-r"""How often the wrong lag is picked against the length of the context: ML, the paper's estimator, one head of it.
+r"""The rate of picking the wrong lag against the length of the context: ML, the paper's
+estimator, one head of it.
 
-Measured, with error bars, beside what large deviations predict without sampling (`sih.claim.rates`). What follows from
-Claim 1 is that all three rates fall exponentially; the exponents say at what cost (paper, Secs. 5.3 and 5.4).
+Measured rates have error bars. Large deviations predict them without sampling
+(`sih.claim.rates`). By Claim 1 all three rates fall exponentially; the exponents tell
+how fast (paper, Secs. 5.3 and 5.4).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from sih.results.experiment import Experiment, Lags, MatrixLaw, Seeded, Several,
 from sih.task import Batch, Task, sample
 
 CHUNK = 1000
-"""Sequences at a time, which stay in the cache."""
+"""Sequences processed at once, which fit the cache."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +32,18 @@ class WrongLagConfig(Seeded):
     lags: Lags = (1, 2, 3)
     length: Size = 99
     blocks: Several = 20
-    """Independent blocks of sequences."""
+    """Number of independent blocks of sequences."""
     sequences: Size = 20_000
-    """Sequences of a block; the exponent is fitted in each block, and their spread is its error bar."""
+    """Sequences per block; the exponent is fitted in each block, and their spread is
+    its error bar."""
     matrix_law: MatrixLaw = "dirichlet"
 
 
 @dataclass(frozen=True, eq=False)
 class WrongLagRates:
-    """Holds rates of the wrong lag after `transitions`, by the rule that picks, measured and predicted."""
+    """Rates of the wrong lag after `transitions`, by picking rule, measured and
+    predicted.
+    """
 
     config: WrongLagConfig
     transitions: Int[Tensor, " n"]
@@ -51,7 +56,9 @@ class WrongLagRates:
 
 
 def compute(config: WrongLagConfig, store: object) -> WrongLagRates:
-    """Count wrong picks of each rule on the same sequences, and predict their rates without sampling."""
+    """Return the rates of wrong picks of each rule on the same sequences, and their
+    predictions.
+    """
     P = random_matrices(config.num_states, 1, seed=config.seed, law=config.matrix_law)[0]
     task = Task(P, config.lags, config.length)
     rng = config.rng()
@@ -87,7 +94,9 @@ def compute(config: WrongLagConfig, store: object) -> WrongLagRates:
 def wrong_picks(
     batch: Batch, task: Task, after: Int[Tensor, " n"] | slice = slice(None)
 ) -> dict[Score, Bool[Tensor, "batch n"]]:
-    """Say by rule whether another lag than the true one leads after these transitions (of ties, the smallest does)."""
+    """Return by rule whether a wrong lag leads after these transitions (the smallest
+    wins ties).
+    """
     log_p, p_norm = (
         f(batch.tokens, task)[:, task.max_lag :]
         for f in (log_probabilities, normalised_probabilities)
@@ -108,14 +117,16 @@ def wrong_picks(
     )
     found: dict[Score, Tensor] = {}
     for score, total in totals.items():
-        # Scores are sums of a few different numbers, so ties are real, and rounding must not decide them.
+        # Scores are sums of a few different numbers, so ties occur, and rounding must not decide them.
         leads = (seen := total[:, after]) >= seen.amax(dim=-1, keepdim=True) - 1e-9
         found[score] = (leads & smaller).any(dim=-1) | ~(leads & own).any(dim=-1)
     return found
 
 
 def predicted(task: Task, score: Score, transitions: list[int]) -> Float[Tensor, " n"]:
-    """Sum the probabilities that each rival overtakes (a union bound), averaged over true lags."""
+    """Return the sum of the rivals' overtaking probabilities (a union bound), averaged
+    over true lags.
+    """
     pairs = [(k, r) for k in task.lags for r in task.lags if r != k]
     chances = torch.stack(
         [overtaking_probabilities(lead(task, k, r, score), transitions) for k, r in pairs]
@@ -124,7 +135,8 @@ def predicted(task: Task, score: Score, transitions: list[int]) -> Float[Tensor,
 
 
 def _fit(transitions: Tensor, rates: Tensor, sequences: int) -> tuple[float, float]:
-    r"""Fit the exponent I, and its error over blocks, by least squares over the later half that is usable.
+    r"""Return the exponent I, with its error over blocks, by least squares over the
+    later usable half.
 
     $-\log(\Pr \sqrt n)$ against n has slope I in the limit.
     """

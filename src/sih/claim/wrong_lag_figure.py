@@ -1,4 +1,4 @@
-"""Rates of the wrong lag: points measured, lines by saddle point."""
+"""Rates of the wrong lag: measured points, and lines by saddle point."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from sih.results import style
 from sih.results.tables import Rows
 
 CAPTION = (
-    "Probability of picking the wrong lag against the number of transitions seen, for maximum likelihood, the paper's "
-    "estimator and a single head of it. Points are measured, with standard errors over blocks of sequences; lines are "
-    "computed without sampling (saddle point), and I is the exact exponent in nats a transition. No models are "
+    "Probability of picking the wrong lag against the number of transitions seen, for maximum "
+    "likelihood, the paper's "
+    "estimator and a single head of it. Points are measured, with standard errors over blocks of "
+    "sequences; lines are "
+    "computed without sampling (saddle point), and I is the exact exponent in nats per "
+    "transition. No models are "
     "trained."
 )
 
@@ -27,7 +30,9 @@ _LOOKS = {
 
 
 def draw(data: WrongLagRates) -> Figure:
-    """Draw each rule's rate as points with error bars, and as predicted."""
+    """Draw each rule's measured rate as points with error bars, and the prediction as a
+    line.
+    """
     with style.paper_figure(0.75 * style.PAGE, 3.0) as figure:
         ax = figure.subplots()
         floor = 1 / (data.config.blocks * data.config.sequences)
@@ -54,7 +59,8 @@ def draw(data: WrongLagRates) -> Figure:
         ax.set(xlabel=r"transitions seen, $T - \hat{k}$", ylabel="probability of the wrong lag")
         lags = ", ".join(map(str, data.config.lags))
         ax.set_title(
-            f"lags {{{lags}}}, {data.config.num_states} states; points measured, lines by saddle point"
+            f"lags {{{lags}}}, {data.config.num_states} states; points measured, lines by saddle "
+            "point"
         )
         ax.grid(True, which="major", lw=0.3, alpha=0.5)
         ax.legend(loc="lower left")
@@ -62,7 +68,9 @@ def draw(data: WrongLagRates) -> Figure:
 
 
 def table(data: WrongLagRates) -> Rows:
-    """Make one row for each rule: the exact exponent, and the one fitted to what was measured."""
+    """Return one row per rule: the exact exponent, and the exponent fitted to the
+    measurements.
+    """
     rows = [["rule", "exponent", "fitted to the measured rate"]]
     for score in SCORES:
         fitted = f"{data.fitted[score]:.4f} ± {data.fitted_error[score]:.4f}"

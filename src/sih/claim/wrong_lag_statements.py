@@ -1,4 +1,4 @@
-"""At what rate the wrong lag is picked (Secs. 5.3 and 5.4)."""
+"""Statements on the rate of picking the wrong lag (Secs. 5.3 and 5.4)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The command line: the only place that parses arguments, prints and sets exit codes.
 
-Exit codes: 0 done, 1 a check said no, 2 bad input (one line on standard error), 130 interrupted and resumable.
-A command is a function `command(...) -> int | None` in a module of its own, loaded only when it is asked for; its
-signature is the flags (tyro), its docstring the help. Bad input is a ValueError, wherever it is found.
+Exit codes: 0 done, 1 a check failed, 2 bad input (one line on standard error), 130
+interrupted and resumable. A command is a function `command(...) -> int | None` in its
+own module, which is loaded only for that command. Its signature defines the flags
+(tyro), its docstring the help. Bad input raises a ValueError, wherever it is found.
 """
 
 import functools
@@ -24,9 +25,10 @@ from sih_command import COMMANDS as COMMANDS
 from sih_command import answer, unknown
 
 WRITTEN = ("out", "export", "draw", "table")
-"""The flags that say where to write."""
+"""The flags for output paths."""
 STARTED = ("train", "construct", "figure")
-"""Commands whose flags depend on the command line: `start_from(words)` in their module says which command it is for."""
+"""Commands with flags that depend on the command line: `start_from(words)` in their
+module returns the command."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(
                 errors="backslashreplace"
-            )  # a name may hold what a terminal cannot show
+            )  # a name may contain characters that a terminal cannot show
     if (said := answer(words)) is not None:
         print(said)
         return 0
@@ -60,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as error:
         print(f"sih: interrupted{': ' + str(error) if str(error) else ''}", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of a pipe, `head` say, has seen enough
+    except BrokenPipeError:  # the reader of a pipe, e.g. `head`, has read enough
         sys.stderr.close()
         return 0
     except (OSError, MemoryError, RuntimeError) as error:
@@ -76,7 +78,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _no_ctrl_c_lost() -> Iterator[None]:
-    """Press Ctrl-C again where it came in a destructor or callback, whose exceptions Python prints and forgets."""
+    """Repeat a Ctrl-C that came in a destructor or callback, where Python only prints
+    the exception.
+    """
     before = sys.unraisablehook
 
     def hook(lost: "sys.UnraisableHookArgs") -> None:
@@ -97,7 +101,9 @@ def _no_ctrl_c_lost() -> Iterator[None]:
 def _parse(
     command: Callable[..., int | None], name: str, words: list[str]
 ) -> Callable[[], int | None]:
-    """Fill in the command's arguments, and turn tyro's boxed complaints into a ValueError of one line."""
+    """Return the command's arguments; turn tyro's boxed messages into a ValueError of
+    one line.
+    """
     import tyro
 
     from sih.cli.matrix_flag import REGISTRY
@@ -124,7 +130,7 @@ def _parse(
 
 
 class _Help(io.StringIO):
-    """Keeps a help text, in colours if it will be shown on a terminal."""
+    """A help text, in colours if it will be shown on a terminal."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -139,7 +145,8 @@ class _Help(io.StringIO):
 
 
 def without_empty_defaults(text: str) -> str:
-    """Return a help text with spaces for the defaults None and nothing, also where a line ends within one.
+    """Return a help text with spaces for the defaults None and nothing, even across
+    line breaks.
 
     >>> without_empty_defaults("the seed (default: 0) of P (default: None) |")
     'the seed (default: 0) of P                 |'
@@ -152,7 +159,9 @@ def without_empty_defaults(text: str) -> str:
 
 
 def _flag(command: Callable[..., int | None] | None, error: ValueError) -> str:
-    """Name the flag that an error is about, if it knows its field and the command has one of that name."""
+    """Return the name of the flag that an error concerns, if the command has one for
+    its field.
+    """
     if command is None or not isinstance(error, FieldError):
         return ""
     flags = inspect.signature(command).parameters
@@ -162,9 +171,10 @@ def _flag(command: Callable[..., int | None] | None, error: ValueError) -> str:
 
 
 def _unbox(box: str) -> str:
-    """Put the paragraphs of a box drawn on a terminal one after the other in one line.
+    """Return the paragraphs of a box drawn on a terminal as one line.
 
-    Where the terminal has no lines to draw with, dashes stand for them, and the title is a paragraph.
+    If the terminal cannot draw lines, dashes replace them, and the title is a
+    paragraph.
     """
     drawn = "╭" in box
     lines = [line.strip("│ ") for line in box.splitlines() if not line.startswith(("╭", "╰"))]

@@ -1,4 +1,4 @@
-"""`python -m sih.cli`; the `sih` command is `sih_command.py`, beside the package."""
+"""`python -m sih.cli`; the `sih` command is `sih_command.py`, next to the package."""
 
 import sys
 

@@ -1,4 +1,6 @@
-"""`sih benchmark circuits`: how well methods find circuits whose edges are known."""
+"""`sih benchmark circuits`: quality of methods that search for circuits with known
+edges.
+"""
 
 from pathlib import Path
 
@@ -13,15 +15,17 @@ from sih.beyond.discovery.ground_truth import (
 )
 
 STANDARD = ("1.2.3-soft", "1.2.3-hard")
-"""Measured as standard transformers too, which takes longer."""
+"""Circuits that are also measured as standard transformers, which takes longer."""
 
 
 def circuits(
     out: Path, circuits: tuple[str, ...] = tuple(CIRCUITS), pairs: int = 2, seed: int = 0
 ) -> None:
-    """Make circuits with known edges among decoys, look for them by five methods, and say how well each does.
+    """Compare five methods of circuit discovery on circuits with known edges, hidden
+    among decoys.
 
-    Writes the circuits (`sih.load_circuits` reads them), results.csv, and a figure. Takes some minutes.
+    Writes the circuits (`sih.load_circuits` reads them), results.csv, and a figure.
+    Takes some minutes.
 
     Example: sih benchmark circuits --out bench --circuits 1.2.3-soft 1.2.3-hard
 

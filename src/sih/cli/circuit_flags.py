@@ -1,4 +1,4 @@
-"""Flags of `sih construct`: one for each option that a circuit has, for lags or any parents."""
+"""Flags of `sih construct`: one per option of a circuit, for lags or any parents."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sih.circuits.any_circuit import AnyCircuit
 from sih.circuits.circuit_table import RELATIVE
 
 AUTO = "auto"
-"""The word for a choice that the circuit makes itself."""
+"""The word for a choice left to the circuit."""
 
 
 def circuits() -> Iterator[tuple[str, type[AnyCircuit]]]:
-    """Yield every circuit, with the words that name it in a flag's help."""
+    """Yield every circuit, with its name in a flag's help."""
     yield from CIRCUITS.items()
     for target, relative in RELATIVE.items():
         yield f"{target} of --kind relative", relative
@@ -30,7 +30,7 @@ def circuits() -> Iterator[tuple[str, type[AnyCircuit]]]:
 
 
 def with_circuit_flags(command: Callable[..., int]) -> Callable[..., int]:
-    """Return the command with a flag for each option in place of its `**options`."""
+    """Return the command with one flag per option in place of its `**options`."""
     signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
     own = list(signature.parameters.values())[:-1]
     before = [each.name for each in own].index("readout")
@@ -52,11 +52,12 @@ def with_circuit_flags(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def circuit_flags() -> Iterator[inspect.Parameter]:
-    """Yield a parameter for each option of a circuit, with the circuits that have it in its help.
+    """Yield one parameter per option of a circuit, with the circuits that have it in
+    its help.
 
-    None leaves a choice to the circuit. An option that is off is a flag without a value, one
-    that is on takes True or False, and of words that a circuit chooses among itself one more
-    is `AUTO`. An option that only Python can give has no flag.
+    None leaves a choice to the circuit. An option that is off by default is a flag
+    without a value; one that is on takes True or False. If a circuit can choose among
+    words itself, `AUTO` is one more word. Options for Python alone have no flag.
     """
     for name, kinds in options_by_name().items():
         words = [word for kind in kinds.values() for word in choices(kind.hint)]
@@ -84,7 +85,7 @@ def circuit_flags() -> Iterator[inspect.Parameter]:
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """An option of one circuit: its type, its default and what its docstring says."""
+    """An option of one circuit: its type, its default and its docstring."""
 
     hint: Any
     default: Any
@@ -92,7 +93,7 @@ class Option:
 
 
 def options_by_name() -> dict[str, dict[str, Option]]:
-    """Return each option by its name, and by the circuits that have it."""
+    """Return each option by name, and by the circuits that have it."""
     found: dict[str, dict[str, Option]] = {}
     for target, kind in circuits():
         hints = get_type_hints(kind.Options)
@@ -106,24 +107,26 @@ def options_by_name() -> dict[str, dict[str, Option]]:
 
 
 def word(value: Any) -> str:
-    """Return a default as people write it."""
+    """Return a default as users write it."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def choices(hint: Any) -> tuple[str, ...]:
-    """Return the words that an option may be, if it is one of some words."""
+    """Return the words that an option may be, if it is a choice of words."""
     if get_origin(hint) is Literal:
         return get_args(hint)
     return tuple(word for part in get_args(hint) for word in choices(part))
 
 
 def kinds_of(hint: Any) -> tuple[Any, ...]:
-    """Return the types whose union a hint is."""
+    """Return the types in a union."""
     return get_args(hint) or (hint,)
 
 
 def helped(texts: Mapping[str, str]) -> str:
-    """Return the help of a flag: what circuits say of it, each with their names unless all say the same."""
+    """Return the help of a flag: the circuits' docstrings, each with their names unless
+    all are the same.
+    """
     by_text: dict[str, list[str]] = {}
     for target, text in texts.items():
         by_text.setdefault(text, []).append(target)
@@ -131,7 +134,9 @@ def helped(texts: Mapping[str, str]) -> str:
 
 
 def given_options(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that flags ask for: `AUTO` and a flag that is off leave it to the circuit."""
+    """Return the options that flags set: `AUTO` and an unset flag leave the choice to
+    the circuit.
+    """
     return {
         name: None if (value is False and is_switch(name)) or value == AUTO else value
         for name, value in flags.items()
@@ -139,5 +144,5 @@ def given_options(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_switch(name: str) -> bool:
-    """Tell whether an option is a flag without a value."""
+    """Return whether an option is a flag without a value."""
     return any(flag.name == name and flag.default is False for flag in circuit_flags())

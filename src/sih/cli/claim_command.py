@@ -1,4 +1,6 @@
-"""`sih claim`: compute Claim 1 exactly, for one matrix or many, and say for which pairs of lags it is a theorem."""
+"""`sih claim`: compute Claim 1 exactly, for one matrix or many, and report its proved
+cases.
+"""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +27,7 @@ from sih.models.fast.threads import limited_threads
 from sih.task.matrices import load_transition_matrix
 
 
-@limited_threads(1)  # the arrays are small: more threads mostly wait for each other
+@limited_threads(1)  # the arrays are small: more threads would mostly wait for each other
 def claim(
     out: Path = Path("out/claim"),
     states: int = 10,
@@ -42,12 +44,14 @@ def claim(
     rational: bool = False,
     figures: bool = True,
 ) -> int:
-    """Compute the expectations of Claim 1 exactly: is the true lag's normalised probability the largest on average?
+    """Compute the expectations of Claim 1 exactly: is the true lag's normalised
+    probability the largest on average?
 
-    Reports for each true lag and rival whether it is a theorem for all matrices of that size, and by which lemma
-    (docs/concepts/claim-1.md), or open. Writes claim.json and three figures: the gap over matrices, the expectation
-    of every lag, and cumulative averages along a sequence. Exit code 1 if some lag's expectation exceeds the true
-    lag's.
+    For each true lag and rival it reports whether the claim is a theorem for all
+    matrices of that size, and by which lemma (docs/concepts/claim-1.md), or open. It
+    writes claim.json and three figures: the gap over matrices, the expectation of every
+    lag, and cumulative averages along a sequence. Exit code 1 if some lag's expectation
+    exceeds the true lag's.
 
     Example: sih claim --states 10 --matrices 1000 --lags 1 2 7 9 10 11 13 15 16 22 26 28 --seed 0 --out out/claim
 
@@ -56,13 +60,17 @@ def claim(
         states: Number of states of the random matrices.
         matrices: How many random matrices.
         lags: The lag set, increasing.
-        matrix: One transition matrix, .npy or .csv, instead of random ones (a search leaves a worst.csv).
-        matrix_law: Distribution of the random matrices; uniform means uniform numbers, each row divided by its sum.
-        concentration: Concentration of the Dirichlet rows; small is nearly deterministic.
+        matrix: One transition matrix, .npy or .csv, instead of random ones (a search
+            leaves a worst.csv).
+        matrix_law: Distribution of the random matrices; uniform means uniform numbers,
+            each row divided by its sum.
+        concentration: Concentration of the Dirichlet rows; small is nearly
+            deterministic.
         seed: Random seed for the matrices and the sequences.
         tolerance: The error allowed in each expectation.
-        monte_carlo: Also estimate the expectations by sampling: printed (whole sequences, as in the paper) or trimmed
-            (only the tokens involved). Can be resumed.
+        monte_carlo: Also estimate the expectations by sampling: printed (whole
+            sequences, as in the paper) or trimmed (only the tokens involved). Can be
+            resumed.
         sequences: Sequences per matrix and lag of the Monte Carlo estimate.
         length: Tokens in a sequence of the printed form.
         rational: Also enumerate one small matrix in exact rational arithmetic.
@@ -140,7 +148,9 @@ def _margin_table(table: ClaimTable) -> Table:
 
 
 def _pairs(table: ClaimTable, states: int) -> list[dict[str, Any]]:
-    """Say for each true lag and rival what is proven, and below what the gap is not in any of the matrices."""
+    """Return for each true lag and rival the proof status, and a lower bound on the gap
+    over the matrices.
+    """
     least = table.gaps.amin(dim=0) - 2 * table.error
     place = {lag: j for j, lag in enumerate(table.lags)}
     return [
@@ -155,7 +165,7 @@ def _pairs(table: ClaimTable, states: int) -> list[dict[str, Any]]:
 
 
 def _pair_table(pairs: list[dict[str, Any]]) -> Table:
-    """Show what is proven in one row for each true lag and theorem, and what is open in one for each rival."""
+    """Return the proof status: one row per true lag and theorem, one per open rival."""
     rows: dict[tuple[int, str], list[str]] = {}
     for pair in pairs:
         status = pair["status"]
@@ -172,7 +182,9 @@ def _pair_table(pairs: list[dict[str, Any]]) -> Table:
 
 
 def _record(table: ClaimTable, P: torch.Tensor) -> dict[str, Any]:
-    """Say what claim.json holds of the exact values, all of them if there is one matrix."""
+    """Return the exact values as stored in claim.json, all of them if there is one
+    matrix.
+    """
     margins = table.margins
     where, lag = divmod(int(margins.argmin()), len(table.lags))
     rival = int(table.gaps[where, lag].argmin())
@@ -199,7 +211,9 @@ def _record(table: ClaimTable, P: torch.Tensor) -> dict[str, Any]:
 
 
 def _rational_margins(P: torch.Tensor, table: ClaimTable, console: Console) -> list[str]:
-    """Compute the margin of every true lag as a fraction, and say how far the floating-point one is from it."""
+    """Return the margin of every true lag as a fraction, and the distance of the
+    floating-point one from it.
+    """
     found = []
     for j, k in enumerate(table.lags):
         exact = rational_expectations(P, table.lags, k)
@@ -219,7 +233,9 @@ def _rational_margins(P: torch.Tensor, table: ClaimTable, console: Console) -> l
 def _compare(
     check: MonteCarlo, table: ClaimTable, folder: Path, console: Console
 ) -> dict[str, Any]:
-    """Run (or go on with) the Monte Carlo and set it against the exact values, in standard errors."""
+    """Run or resume the Monte Carlo, and compare it with the exact values, in standard
+    errors.
+    """
     done = load_estimates(folder, check)
     try:
         for estimate in track(

@@ -1,4 +1,6 @@
-"""`sih claim rates` and `sih claim beta`: measure what follows from Claim 1 for picking the lag and for predicting."""
+"""`sih claim rates` and `sih claim beta`: measure the consequences of Claim 1 for
+picking the lag and for predicting.
+"""
 
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,13 +29,15 @@ def rates(
     sequences: int = 20_000,
     seed: int = 0,
 ) -> None:
-    """Measure how often ML, the estimator and one head of it pick the wrong lag; compare with exact exponents.
+    """Measure how often ML, the estimator and one head of it pick the wrong lag;
+    compare with exact exponents.
 
     Example: sih claim rates --states 5 --lags 1 2 3 --length 99 --out out/claim
 
     Args:
         out: The folder to write to.
-        states: Number of states of the random matrix; states ** max_lag windows must be at most 65536.
+        states: Number of states of the random matrix; states ** max_lag windows must be
+            at most 65536.
         lags: The lag set, increasing.
         length: Tokens in a sequence.
         blocks: Independent blocks of sequences, for the error bars.
@@ -57,7 +61,8 @@ def beta(
     sequences: int = 3000,
     seed: int = 0,
 ) -> None:
-    """Measure the estimator's KL to the truth against beta, with mean and sum evidence, beside BMA and ML.
+    """Measure the estimator's KL to the truth against beta, with mean and sum evidence,
+    beside BMA and ML.
 
     Example: sih claim beta --states 5 --lags 1 2 3 --lengths 8 16 32 64 128 --out out/claim
 

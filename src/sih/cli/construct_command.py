@@ -1,4 +1,6 @@
-"""`sih construct`: write a circuit's weights, with their certificate. `sih verify`: check saved ones again."""
+"""`sih construct`: write a circuit's weights, with their certificate. `sih verify`:
+check saved ones again.
+"""
 
 import math
 from collections.abc import Callable
@@ -50,28 +52,34 @@ def construct(
     seed: int = 0,
     **options: Any,
 ) -> int:
-    """Write the selective induction head for a task by hand, check it, and save it with its certificate.
+    """Write the selective induction head for a task by hand, check it, and save it with
+    its certificate.
 
-    Not every circuit has every option; one that it lacks is an error that names those it has.
+    Not every circuit has every option. An option that the circuit lacks is an error,
+    which lists those it has.
 
     Example: sih construct --lags 1 3 4 --states 5 --length 128 --target bayes --out circuit
 
     Args:
-        out: The folder to write: config.json, weights.safetensors, notes.json (circuit and task), certificate.json.
+        out: The folder to write: config.json, weights.safetensors, notes.json (circuit
+            and task), certificate.json.
         lags: The task's lags.
         length: Longest sequence that the model accepts, in tokens.
-        parents: Any parents, instead of lags and length: a .csv, .npy or .json table with one row per hypothesis:
-            the position of each token's parent or -1, and last that of the token after the sequence.
-        target: The circuit: paper, two-lags (a single second-layer head), bayes (optimal), or looking (evidence passes
-            through the attention pattern of layer 2).
-        kind: The kind of transformer: disentangled; standard, of a width that does not grow with length, for target
-            bayes; or relative, with relative positions: one head in every layer, any lags, any length, for targets
-            paper and bayes.
+        parents: Any parents, instead of lags and length: a .csv, .npy or .json table
+            with one row per hypothesis: the position of each token's parent or -1, and
+            last that of the token after the sequence.
+        target: The circuit: paper, two-lags (a single second-layer head), bayes
+            (optimal), or looking (evidence passes through the attention pattern of
+            layer 2).
+        kind: The kind of transformer: disentangled; standard, of a width that does not
+            grow with length, for target bayes; or relative, with relative positions:
+            one head in every layer, any lags, any length, for targets paper and bayes.
         readout: Output probabilities (P^T), or logits (log P^T, before a softmax).
         dtype: Number format of the weights.
         states: Number of states of a random matrix. Default: 5.
         matrix: A transition matrix, .npy or .csv, instead of a random one.
-        matrix_law: Distribution of the random matrix; uniform means uniform numbers, each row divided by its sum.
+        matrix_law: Distribution of the random matrix; uniform means uniform numbers,
+            each row divided by its sum.
         concentration: Concentration of the Dirichlet rows.
         table: Also show the largest error over masks, temperatures and number formats.
         seed: Random seed for the matrix.
@@ -110,7 +118,7 @@ def construct(
 
 
 def start_from(words: list[str]) -> tuple[Callable[..., int], list[str]]:
-    """Return `construct` with a flag for each option of the circuits that there are."""
+    """Return `construct` with one flag per option of the circuits."""
     return with_circuit_flags(construct), words
 
 
@@ -121,7 +129,8 @@ def verify(
     length: int | None = None,
     out: Path | None = None,
 ) -> int:
-    """Run saved weights and compare every layer with the closed form of their circuit (exit code 1 if they differ).
+    """Run saved weights and compare every layer with the closed form of their circuit
+    (exit code 1 if they differ).
 
     Example: sih verify circuit
 
@@ -129,7 +138,8 @@ def verify(
         folder: A folder of `sih construct`.
         size: Number of sequences of the task to run, besides adversarial ones.
         seed: Random seed for the sequences.
-        length: Length of the sequences. Default: that of the task; another one needs relative positions.
+        length: Length of the sequences. Default: that of the task; another one needs
+            relative positions.
         out: A file for the result, .json.
     """
     if out is not None and out.suffix != ".json":
@@ -154,7 +164,9 @@ def at_length(task: Task | ParentsTask, length: int) -> Task:
 
 
 def read_parents(path: Path, P: Tensor) -> ParentsTask:
-    """Read a table of parents, the last column that of the token after the sequence, as a task with this matrix."""
+    """Return the task of a table of parents with this matrix; the last column is the
+    parent of the token after the sequence.
+    """
     if path.suffix not in (".npy", ".csv", ".json"):
         raise FieldError(
             "parents", f"a table of parents is read from a .csv, .npy or .json file; got {path}"
@@ -168,9 +180,10 @@ def read_parents(path: Path, P: Tensor) -> ParentsTask:
 
 
 def _read_notes(path: Path) -> dict[str, Any]:
-    """Read a circuit's choices, and its task, from a certificate of version 0.1, which wrote no notes.
+    """Return a circuit and its task from a certificate of version 0.1, which wrote no
+    notes.
 
-    What it claims of errors and bounds is left aside.
+    Its claims about errors and bounds are ignored.
     """
     missing = f"there is neither {path.parent / NOTES} nor {path}; `sih construct` writes the notes beside the weights"
     with file_reading(path, "is no certificate with a circuit", missing=missing):

@@ -1,4 +1,4 @@
-"""`sih runs evaluate`: how good trained models are on fresh sequences."""
+"""`sih runs evaluate`: quality of trained models on fresh sequences."""
 
 import tyro
 
@@ -9,18 +9,21 @@ from sih.training.runs.run import WEIGHTS
 
 
 def evaluate(runs: tyro.conf.Positional[tuple[str, ...]], keep: bool = False) -> None:
-    """Measure finished runs on fresh sequences: mean KL relative to maximum likelihood's, with two standard errors.
+    """Measure finished runs on fresh sequences: mean KL relative to maximum
+    likelihood's, with two standard errors.
 
     Example: sih runs evaluate paper-1.2.3-length32
 
-    All runs on one task are measured on the same sequences, 8,192 or more: enough to know KL/ML to 0.02 or 2 %.
-    `way` runs from 0 (equal weights for all candidates) to 1 (maximum likelihood). A model has found the circuit if it
-    is at least 0.9 in every window from 17 tokens on.
-    At length 128 that takes 5 s (standard) to 60 s (disentangled) on one core.
+    All runs on one task are measured on the same sequences, 8,192 or more: enough to
+    know KL/ML to 0.02 or 2 %. `way` runs from 0 (equal weights for all candidates) to 1
+    (maximum likelihood). A model has found the circuit if it is at least 0.9 in every
+    window from 17 tokens on. At length 128 that takes 5 s (standard) to 60 s
+    (disentangled) on one core.
 
     Args:
         runs: The runs' folders, or names of shipped models.
-        keep: Write evaluation.json into each run's folder, for tables and `sih.evaluate`.
+        keep: Write evaluation.json into each run's folder, for tables and
+            `sih.evaluate`.
     """
     console = plain_console()
     if not runs:

@@ -1,4 +1,4 @@
-"""`sih figure`: make one figure of the paper, or of ours, by name."""
+"""`sih figure`: make one figure, of the paper or beyond it, by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sih.training.runs.run_store import RunStore
 
 
 def start_from(words: list[str]) -> tuple[Callable[..., None], list[str]]:
-    """Return `figure` with the flags of the figure that a command line is for."""
+    """Return `figure` with the flags of the figure that a command line names."""
     figures = subjects.figures(subjects.SUBJECTS)
     name = figure_in(words, figures)
     config = None if name is None else subjects.figure_named(name, figures).experiment.config
@@ -35,18 +35,21 @@ def figure(
     list_names: Annotated[bool, tyro.conf.arg(name="list")] = False,
     **given: Any,
 ) -> None:
-    """Make one figure, with its data and table, and judge the statements of the paper that rest on it.
+    """Make one figure, with its data and table, and judge the paper's statements on it.
 
     Example: sih figure constructions --states 10 --lags 1 2 3 --length 64 --out out
 
-    Each figure has flags of its own, for the task that it shows: `sih figure constructions --help` lists them. A figure
-    of another task is written as NAME-DIGEST, beside the paper's, and no statement is judged on it.
-    A figure in the folder that has the same configuration, models and source is kept.
+    Each figure has its own flags for its task; `sih figure constructions --help` lists
+    them. A figure of another task is written as NAME-DIGEST, next to the paper's, and
+    no statement is judged on it. An existing figure with the same configuration, models
+    and source is not made again.
 
     Args:
         name: Name of the figure; --list shows all.
-        out: The folder to write to: figures/NAME.pdf .svg .png, data/NAME.json .npz .csv.
-        runs: Folder of training runs that is searched for models first. Default: OUT/runs.
+        out: The folder to write to: figures/NAME.pdf .svg .png, data/NAME.json .npz
+            .csv.
+        runs: Folder of training runs that is searched for models first. Default:
+            OUT/runs.
         list_names: List the figures instead, one per line.
     """
     figures = subjects.figures(subjects.SUBJECTS)
@@ -76,13 +79,15 @@ def figure(
 
 
 def _short(caption: str, width: int) -> str:
-    """Return the beginning of a caption, in whole words: its first sentence if that is short enough."""
+    """Return the beginning of a caption, in whole words: its first sentence if that is
+    short enough.
+    """
     sentence = caption.partition(". ")[0].partition(" (")[0].rstrip(".")
     return textwrap.shorten(sentence, width, placeholder=" ...", break_on_hyphens=False)
 
 
 def show(made: Made[Any], console: Console) -> None:
-    """Print its table, the models it read, the statements that rest on it, and the files."""
+    """Print a figure's table, its models, its statements, and the files."""
     result = made.result
     rows = made.figure.table(result.data)
     if rows:
@@ -106,7 +111,7 @@ def show_table(rows: Rows, console: Console) -> None:
 
 
 def say(findings: Iterable[Finding], console: Console) -> None:
-    """Print one line for each statement: what was measured, and the verdict."""
+    """Print one line per statement: the measurement and the verdict."""
     for one in findings:
         asked, found = one.statement, one.measured
         value = f" {number(found.value)}{span(found.interval)} {asked.unit}" if found else ""

@@ -1,7 +1,8 @@
-"""Flags of `sih figure NAME`: one for each field of the figure's configuration.
+"""Flags of `sih figure NAME`: one per field of the figure's configuration.
 
-By one rule for all figures. Fields are flags of their names, but for the words that all commands
-share (`FLAGS`). A field that holds several of a thing, sets of lags say, is asked for with one.
+One rule holds for all figures. Flags have the names of fields, except for the words
+that all commands share (`FLAGS`). A field with several entries, such as sets of lags,
+gets a single one.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from sih.results.tables import braces
 from sih.training.runs.run_store import RunStore
 
 FLAGS = {"num_states": "states", "lag_sets": "lags", "laws": "matrix_law"}
-"""The words that all commands have for these fields."""
+"""The flags that all commands use for these fields."""
 ONE = {"lag_sets": "one set of lags instead of", "laws": "one distribution instead of"}
-"""Fields that hold several of a thing, of which a figure is asked for one."""
+"""Fields with several entries; a flag gives a single one."""
 HELP = {
     "lags": "the lag set, increasing",
     "length": "tokens of a sequence",
@@ -38,13 +39,13 @@ HELP = {
     "true_lag": "the lag that makes the sequence",
     "models": "trained models by name or folder, instead of the figure's own",
 }
-"""What fields of a name mean where their configuration says no more."""
+"""The help of fields by name, if their configuration has none."""
 PLACES = ("--out", "--runs")
-"""Flags of every figure, each followed by a value."""
+"""Flags of every figure that are followed by a value."""
 
 
 def figure_in(words: Sequence[str], names: Mapping[str, object]) -> str | None:
-    """Return the figure that a command line is for, or the first word if it should be one and is none."""
+    """Return the figure that a command line names, or the first word if it names none."""
     free = [
         word
         for before, word in zip(["", *words], words, strict=False)
@@ -55,7 +56,9 @@ def figure_in(words: Sequence[str], names: Mapping[str, object]) -> str | None:
 
 
 def with_figure_flags(command: Callable[..., None], config: Any) -> Callable[..., None]:
-    """Return the command with a flag for each field of a figure's configuration, if it is for one."""
+    """Return the command with one flag per field of a figure's configuration, if it is
+    for one.
+    """
     signature = inspect.signature(command)
     hints = get_type_hints(command, include_extras=True)
     own = [
@@ -75,7 +78,7 @@ def with_figure_flags(command: Callable[..., None], config: Any) -> Callable[...
 
 
 def flags_of(config: Any) -> Iterator[inspect.Parameter]:
-    """Yield a parameter for each field that is a number, a word or a list of them."""
+    """Yield one parameter per field that is a number, a word or a list of them."""
     texts = helped(type(config))
     for name, hint in get_type_hints(type(config)).items():
         value = getattr(config, name)
@@ -95,7 +98,9 @@ def flags_of(config: Any) -> Iterator[inspect.Parameter]:
 
 
 def helped(kind: type) -> dict[str, str]:
-    """Return what each field of a configuration means: its own words, or those of its name."""
+    """Return the help of each field of a configuration: its docstring, or that of its
+    name.
+    """
     found = {}
     for one in reversed(kind.__mro__[:-1]):
         for each in docstring_parser.parse_from_object(one).params:
@@ -105,9 +110,10 @@ def helped(kind: type) -> dict[str, str]:
 
 
 def asked(figure: Figure[Any], given: Mapping[str, Any]) -> Figure[Any]:
-    """Return the figure of the task that flags ask for, under a name of its own if it is another task.
+    """Return the figure of the task in the flags, under its own name if it is another
+    task.
 
-    A value that makes no sense is a FieldError about its flag.
+    A value that makes no sense raises a FieldError about its flag.
     """
     fields = {
         FLAGS.get(name, name): name for name in get_type_hints(type(figure.experiment.config))
@@ -128,7 +134,9 @@ def asked(figure: Figure[Any], given: Mapping[str, Any]) -> Figure[Any]:
 
 
 def check_has_models(figure: Figure[Any], paper: Figure[Any], store: RunStore) -> None:
-    """Raise a ValueError if a figure of trained models is of a task that none of its models is trained for."""
+    """Raise a ValueError if a figure of trained models is for a task without trained
+    models.
+    """
     one = figure.experiment
     if figure is paper or one.reads is no_models:
         return
@@ -142,7 +150,7 @@ def check_has_models(figure: Figure[Any], paper: Figure[Any], store: RunStore) -
 
 
 def _fits(config: Any, task: Any) -> bool:
-    """Tell whether a model's task is one that the configuration asks for, as far as that says."""
+    """Return whether a model's task fits the configuration, as far as it sets one."""
     wanted: dict[str, Any] = {"lags": lag_sets_of(config)}
     wanted |= {
         name: [getattr(config, name)] for name in ("num_states", "length") if hasattr(config, name)
@@ -151,7 +159,7 @@ def _fits(config: Any, task: Any) -> bool:
 
 
 def lag_sets_of(config: Any) -> tuple[tuple[int, ...], ...]:
-    """Return the lag sets of a configuration, none if it says nothing of lags."""
+    """Return the lag sets of a configuration, none if it has no lags."""
     alone = (config.lags,) if hasattr(config, "lags") else ()
     return getattr(config, "lag_sets", alone)
 

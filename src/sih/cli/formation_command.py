@@ -1,4 +1,4 @@
-"""`sih runs formation`: when the circuit appeared in a run."""
+"""`sih runs formation`: the steps at which the circuit appeared in a run."""
 
 import tyro
 
@@ -8,17 +8,20 @@ from sih.training.runs.evaluate import as_run
 
 
 def show_formation(runs: tyro.conf.Positional[tuple[str, ...]], keep: bool = False) -> None:
-    """Say at which step copying, a selective head and the circuit first appear in runs, by the weights kept on the way.
+    """Find the steps at which copying, a selective head and the circuit first appear,
+    from saved weights.
 
     Example: sih runs formation runs/flagship --keep
 
-    `sih train --keep-every N` keeps the weights. Copying: a head below the last layer has half of its attention on one
-    offset of 1 or more. A selective head: one of the last layer has 0.8 of the posterior's weight on the true lag. The
-    circuit: `way` is at least 0.9 in every window from 17 tokens on (`sih runs evaluate`).
+    `sih train --keep-every N` saves the weights. Copying: a head below the last layer
+    has half of its attention on one offset of 1 or more. A selective head: one of the
+    last layer has 0.8 of the posterior's weight on the true lag. The circuit: `way` is
+    at least 0.9 in every window from 17 tokens on (`sih runs evaluate`).
 
     Args:
         runs: The runs' folders.
-        keep: Write formation.json into each run's folder, for `sih runs show` and `sih.formation`.
+        keep: Write formation.json into each run's folder, for `sih runs show` and
+            `sih.formation`.
     """
     console = plain_console()
     if not runs:

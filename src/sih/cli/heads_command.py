@@ -31,13 +31,13 @@ PALETTE = (
     "bright_red",
 )
 CHECKED, TOLERATED = 120, 1e-9
-"""Offsets at which --check computes what a closed form counts, and how far off that may be by rounding."""
+"""Offsets at which --check evaluates a closed form, and the tolerance for rounding."""
 RELATIVE = (
     "relative positions: 1 head in every layer is exact, for any lags at any length (sih construct --kind relative)",
     "why they differ: a key that says where it stands keeps what the first layer found at the parent's position, where "
     "transitions of two lags meet; a key that says how far away it is keeps it at the lag, and they never meet",
 )
-"""What is said of relative positions, the same for all lags."""
+"""Remark on relative positions, the same for all lags."""
 SEARCHED = f"{STARTS} starts, {LENGTH} tokens"
 
 
@@ -49,17 +49,21 @@ def heads(
     draw: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
 ) -> int:
-    """Count the second-layer heads that a lag set needs: in the paper's form, without mixing lags, and with mixing.
+    """Count the second-layer heads that a lag set needs: in the paper's form, without
+    mixing lags, and with mixing.
 
-    These are of absolute positions. The number with relative positions stands beside them, and why they differ.
+    These numbers are for absolute positions. The output also has the number for
+    relative positions, with the reason.
 
     Example: sih heads --lags 1 2 4 8 --draw pattern.png
 
     Args:
         lags: The set of lags, increasing.
-        heads: Show the fullest pattern found for this many heads too, if that is fewer than needed.
+        heads: Show the fullest pattern found for this many heads too, if that is fewer
+            than needed.
         time_limit: Seconds to search; when they run out, the answer is a bracket.
-        check: Check the pattern and the proof again by separate code; exit code 1 if that fails.
+        check: Check the pattern and the proof again by separate code; exit code 1 if
+            that fails.
         draw: Draw the pattern to this file: .png, .svg or .pdf.
         out: Write the answer to this file as JSON.
     """
@@ -113,7 +117,9 @@ def heads(
 
 
 def strip(pattern: Pattern, width: int) -> "Text":
-    """Show one period as coloured cells, `width` columns wide, with a dot for an offset that no head takes."""
+    """Print one period as coloured cells, `width` columns wide, with a dot for an
+    offset without a head.
+    """
     from rich.text import Text
 
     cell = len(str(pattern.heads - 1)) + 1
@@ -139,7 +145,7 @@ def _number(answer: LeastHeads) -> str:
 
 
 def _mixed(answer: ExactHeads) -> list[str]:
-    """Say what is known of heads in which lags mix, a line for each number."""
+    """Return the known results on heads that mix lags, one line per number."""
     span = answer.lags[-1] - answer.lags[0]
     lines = [
         f"the paper's form takes at most {span + 1}, a head for each residue",
@@ -150,7 +156,7 @@ def _mixed(answer: ExactHeads) -> list[str]:
         return lines
     same = (
         answer.searched.lags == answer.lags
-    )  # numbers for both sides are of that set, not of its images
+    )  # numbers for both sides are for that set, not for its images
     for side, found, best in (
         ("query's side", answer.searched.query, answer.searched.query_heads),
         ("both sides", answer.searched.both if same else {}, answer.searched.both_heads),

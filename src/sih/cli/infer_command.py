@@ -1,4 +1,4 @@
-"""`sih infer`: which lag explains a real series, when its transition matrix is unknown."""
+"""`sih infer`: the lag that explains a real series, with an unknown transition matrix."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -30,20 +30,24 @@ def infer_lag(
     permutations: int = 199,
     seed: int = 0,
 ) -> None:
-    """Say which lag explains a series of symbols, with its transition matrix unknown.
+    """Infer the lag of a series of symbols, with an unknown transition matrix.
 
     Example: sih infer weather.csv --column weather --lags 1 2 3 7 --out inference
 
-    It compares the lags with each other, with independent tokens and with a full Markov chain, by Bayes factors. Lags
-    within 3 nats of the best are reported as a tie. A permutation test asks whether order carries information.
+    It compares the lags with each other, with independent tokens and with a full Markov
+    chain, by Bayes factors. Lags within 3 nats of the best are reported as a tie. A
+    permutation test asks whether order carries information.
 
     Args:
-        file: Text (one series per line, of characters, or of words if there are spaces), CSV or FASTA.
+        file: Text (one series per line, of characters, or of words if there are
+            spaces), CSV or FASTA.
         lags: The lags to compare, increasing.
-        out: A folder for inference.json, a figure and an HTML page. By default nothing is written.
+        out: A folder for inference.json, a figure and an HTML page. By default nothing
+            is written.
         format: Format of the file: text, csv or fasta. By default from the file's name.
         column: Column of a CSV file, by its name or by its number from 1.
-        symbols: Symbols to use, in this order; others count as missing. By default all that occur.
+        symbols: Symbols to use, in this order; others count as missing. By default all
+            that occur.
         concentration: Concentration of the Dirichlet distribution of the matrix's rows.
         permutations: Number of shuffled series in the permutation test; 0 omits it.
         seed: Random seed for the shuffling.

@@ -1,4 +1,6 @@
-"""How flags give a transition matrix: as a file, .npy or .csv, or by the law that a random one is drawn by."""
+"""Flags for a transition matrix: a file, .npy or .csv, or the distribution of a random
+one.
+"""
 
 import dataclasses
 import re
@@ -17,7 +19,7 @@ else:
 
 Matrix = tuple[tuple[float, ...], ...]
 REGISTRY = ConstructorRegistry()
-"""Within it, tyro reads arguments of type `Matrix` from a file."""
+"""Registry with which tyro reads arguments of type `Matrix` from a file."""
 
 
 @REGISTRY.primitive_rule
@@ -33,7 +35,7 @@ def _from_file(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
 
 @REGISTRY.primitive_rule
 def _readable(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-    """Return tyro's own rule for what may be None or several, with a metavar that people write."""
+    """Return tyro's own rule for optional or repeated values, with a readable metavar."""
     global _asking
     if _asking or info.type == Matrix:
         return None
@@ -48,11 +50,11 @@ def _readable(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
 
 
 _asking = False
-"""Whether tyro is asked for its own rule."""
+"""Whether tyro is currently evaluating its own rule."""
 
 
 def readable(metavar: str) -> str:
-    """Return what help calls a value: without None, and with dots for several.
+    """Return the name of a value in the help: without None, and with dots for several.
 
     >>> readable("{None}|PATH"), readable("[INT [INT ...]]"), readable("{None}|{[FLOAT [FLOAT ...]]}")
     ('PATH', 'INT ...', 'FLOAT ...')
@@ -65,14 +67,14 @@ def readable(metavar: str) -> str:
 
 
 def check_drawn(law: MatrixLaw) -> None:
-    """Raise a FieldError if a law is asked for where the matrix is that of a file."""
+    """Raise a FieldError if a distribution is given together with a matrix file."""
     if law != "dirichlet":
         message = f"a matrix of a file is not drawn; leave out --matrix or --matrix-law {law}"
         raise FieldError("matrix_law", message)
 
 
 def read_matrix(path: str) -> Matrix:
-    """Read a transition matrix as plain numbers."""
+    """Return a transition matrix as plain numbers."""
     from sih.task.matrices import load_transition_matrix
 
     return tuple(tuple(row) for row in load_transition_matrix(path).tolist())

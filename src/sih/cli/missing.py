@@ -1,4 +1,6 @@
-"""Trains the models that figures ask for and that are neither shipped nor in the folder of runs."""
+"""Training of the models that figures need and that are neither shipped nor in the
+folder of runs.
+"""
 
 import itertools
 import sys
@@ -20,17 +22,19 @@ from sih.training.trainer import DivergedError, Trainer
 
 
 def missing_models(experiments: Iterable[Experiment[Any, Any]], store: RunStore) -> list[str]:
-    """List the models that are not there, in the order in which the figures ask for them."""
+    """Return the missing models, in the order in which the figures need them."""
     wanted = dict.fromkeys(name for one in experiments for name in one.reads(one.config, store))
     return [name for name in wanted if store.find(name) is None]
 
 
 def train_missing(names: list[str], folder: Path, console: Console) -> None:
-    """Train one after the other, each resumable, having said how long it will take, by a few timed steps of each."""
+    """Train one model after the other, each resumable, after an estimate of the time
+    from a few timed steps.
+    """
     begun = {name: Run(folder / name).config for name in names if (folder / name / CONFIG).exists()}
     configs = {
         name: begun.get(name) or named(name) for name in names
-    }  # a run goes on as it was begun
+    }  # a run is resumed with its original settings
     left = {name: seconds_left(config, folder / name) for name, config in configs.items()}
     for name, seconds in left.items():
         console.print(
@@ -49,7 +53,9 @@ def train_missing(names: list[str], folder: Path, console: Console) -> None:
 
 
 def seconds_left(config: TrainConfig, folder: Path) -> float:
-    """Estimate how long a run will take, by two timed steps with each length of sequence, on a copy."""
+    """Return an estimate of a run's duration, from two timed steps with each length of
+    sequence, on a copy.
+    """
     run = Run(folder)
     done = run.metrics[-1]["step"] if run.metrics else 0
     edges = [
@@ -63,7 +69,7 @@ def seconds_left(config: TrainConfig, folder: Path) -> float:
             continue
         trainer = Trainer(config)
         trainer.step = first
-        trainer.advance()  # the first is slower: it fills caches
+        trainer.advance()  # the first step is slower: it fills caches
         began = time.perf_counter()
         trainer.advance()
         trainer.advance()

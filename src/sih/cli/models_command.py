@@ -1,4 +1,4 @@
-"""`sih models`: the trained models that come with the package."""
+"""`sih models`: the trained models that ship with the package."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,18 +23,22 @@ def models(
     page: Path | None = None,
     machine: bool = False,
 ) -> None:
-    """List the trained models that ship with the package: how each was trained and how good it is.
+    """List the trained models that ship with the package: how each was trained and how
+    good it is.
 
     Example: sih models --json
 
-    KL/ML is the mean KL to the true distribution divided by maximum likelihood's, on fresh sequences.
-    `sih.load(NAME)` returns the model, `sih.open_run(NAME)` its run: task, configuration and metrics.
+    KL/ML is the mean KL to the true distribution divided by maximum likelihood's, on
+    fresh sequences. `sih.load(NAME)` returns the model, `sih.open_run(NAME)` its run:
+    task, configuration and metrics.
 
     Args:
         plain: Print only the names, one per line.
         as_json: Print one JSON document with every number.
-        page: Write the page of the model zoo to this Markdown file; with a new model, read its last layer first.
-        machine: Print instead which backend computes models on this machine, with measured times.
+        page: Write the page of the model zoo to this Markdown file; with a new model,
+            read its last layer first.
+        machine: Print instead which backend computes models on this machine, with
+            measured times.
     """
     store = RunStore()
     if machine:
@@ -51,7 +55,7 @@ def models(
 
 
 def show_models(found: Sequence[Run], console: Console) -> None:
-    """Print a table with one row for each model, as wide as the console, and what its words stand for."""
+    """Print a table with one row per model, as wide as the console, and a legend."""
     title = "Shipped models: KL/ML on fresh sequences ± two standard errors"
     print_fitting([_row(run) for run in found], title, console)
     print_ways(found, console)
@@ -75,7 +79,9 @@ def _row(run: Run) -> Row:
 
 
 def _machine() -> list[str]:
-    """Return lines that name the backend of each kind of model on this machine, and its measured time."""
+    """Return lines with the backend of each kind of model on this machine, and its
+    measured time.
+    """
     found = fastest()
     took = ", ".join(f"{name} {1e3 * seconds:.1f} ms" for name, seconds in found.seconds.items())
     usual = "compiled" if found.compiled else "fused"

@@ -1,4 +1,6 @@
-"""`sih predict`: predict the next token and infer the lag at every position of a file of sequences."""
+"""`sih predict`: predict the next token and infer the lag at every position of a file
+of sequences.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -46,18 +48,20 @@ def predict(
     Example: sih predict sample.npz --predictor bma --out predictions.npz
 
     Args:
-        file: A file of `sih sample`, or your own tokens: .npz with an array `tokens`, or .csv with one sequence
-            per line.
-        predictor: The predictor, e.g. bma (Bayesian model average), ml (maximum likelihood) or selective (the paper's).
-        out: The file for the distribution, weights and inferred lag at every position, .npz or .csv. Default:
-            FILE.predictions.npz.
+        file: A file of `sih sample`, or your own tokens: .npz with an array `tokens`,
+            or .csv with one sequence per line.
+        predictor: The predictor, e.g. bma (Bayesian model average), ml (maximum
+            likelihood) or selective (the paper's).
+        out: The file for the distribution, weights and inferred lag at every position,
+            .npz or .csv. Default: FILE.predictions.npz.
         matrix: The transition matrix, .npy or .csv, where the file holds none.
         lags: The possible lags, where the file holds none.
         fresh: Treat the matrix as unknown, one per sequence, instead of --matrix.
         switch_rate: Probability that the lag switches at each token.
         beta: Inverse temperature of the selective estimator.
         evidence: Whether the selective estimator averages or sums.
-        temper: Exponent on the probabilities before the selective estimator normalises them.
+        temper: Exponent on the probabilities before the selective estimator normalises
+            them.
     """
     out = check_suffix(file.with_suffix(".predictions.npz") if out is None else out)
     sample = load_sample(file)
@@ -154,7 +158,7 @@ def _report(
 
 
 def _mean_kl(law: Law, batch: Batch, task: LagTask) -> str:
-    """Say how far the predictions are from the truth on average, where some position counts."""
+    """Print the mean KL from the predictions to the truth, if some position counts."""
     if len(batch.tokens[0]) < task.max_lag + 2:
         return f"no mean KL: that needs {task.max_lag + 2} tokens or more"
     kl = mean_kl(kl_to_truth(law, batch, task), task).mean().item()

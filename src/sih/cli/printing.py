@@ -1,6 +1,7 @@
-"""How commands print: consoles and tables, which take no path, name or message for markup, and progress.
+"""Printing of commands: consoles and tables, which interpret no text as markup, and
+progress.
 
-Progress is on standard error: a bar on a terminal, a plain line now and then elsewhere.
+Progress is on standard error: a bar on a terminal, otherwise an occasional plain line.
 """
 
 import sys
@@ -16,11 +17,14 @@ Item = TypeVar("Item")
 SECONDS_A_LINE = 10.0
 WIDEST = 10_000
 Left = Callable[[Item, float], float]
-"""Gives the seconds left after an item, which came so many seconds after the start."""
+"""Function that returns the seconds left after an item, from the seconds since the
+start."""
 
 
 def plain_console(width: int | None = None, wrap: bool = True) -> Console:
-    """Make a console that prints what it is given, `width` columns wide where the output is no terminal."""
+    """Return a console that prints plain text, `width` columns wide if the output is no
+    terminal.
+    """
     width = None if sys.stdout.isatty() else width
     return Console(soft_wrap=wrap, highlight=False, markup=False, emoji=False, width=width)
 
@@ -28,7 +32,9 @@ def plain_console(width: int | None = None, wrap: bool = True) -> Console:
 def table_of(
     rows: Sequence[Sequence[str]], title: str | None = None, left: int = 1, **column: Any
 ) -> Table:
-    """Lay out a header and rows, the first `left` columns to the left and the others, numbers mostly, to the right."""
+    """Return a table of a header and rows, with the first `left` columns aligned left
+    and the others right.
+    """
     table = Table(title=title, title_justify="left")
     for index, name in enumerate(rows[0]):
         table.add_column(name, justify="left" if index < left else "right", **column)
@@ -38,7 +44,9 @@ def table_of(
 
 
 def fits(table: Table, console: Console) -> bool:
-    """Tell whether a console is wide enough for the table, with lines broken between words only."""
+    """Return whether a console is wide enough for the table, with line breaks between
+    words only.
+    """
     return (
         Measurement.get(console, console.options.update(max_width=WIDEST), table).minimum
         <= console.width
@@ -48,7 +56,9 @@ def fits(table: Table, console: Console) -> bool:
 def track(
     items: Iterable[Item], total: int, what: str, done: int = 0, left: Left[Item] | None = None
 ) -> Iterator[Item]:
-    """Pass the items on, and count them from `done` up to `total`. The time left is by their number, or by `left`."""
+    """Yield the items, and show progress from `done` up to `total`. The time left is by
+    their number, or by `left`.
+    """
     return (_bar if sys.stderr.isatty() else _lines)(items, total, what, done, left)
 
 

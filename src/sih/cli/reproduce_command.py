@@ -1,4 +1,4 @@
-"""`sih reproduce`: make every figure that can be made, and the report of what held."""
+"""`sih reproduce`: make every possible figure, and the report."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -27,20 +27,26 @@ def reproduce(
     jobs: int | None = None,
     seed: int | None = None,
 ) -> None:
-    """Make every figure and the report: each statement of the paper, the number measured, whether it holds.
+    """Make every figure and the report: each statement of the paper, the measured
+    number, and the verdict.
 
     Example: sih reproduce --out out
 
-    Models come from the folder of runs or from the package; only --train trains. Figures in the folder that have the
-    same configuration, models and source are kept. After a Ctrl-C the same command resumes.
+    Models come from the folder of runs or from the package; only --train trains.
+    Existing figures with the same configuration, models and source are not made again.
+    After a Ctrl-C the same command resumes.
 
     Args:
         out: The folder to write to: report.html, report.json, figures/, data/.
-        runs: Folder of training runs that is searched for models first; new models go there. Default: OUT/runs.
-        all: Also make the figures beyond the paper, about ten minutes more (`make run-all`).
-        train: First train the missing models of the figures, with an estimate of the time.
+        runs: Folder of training runs that is searched for models first; new models go
+            there. Default: OUT/runs.
+        all: Also make the figures beyond the paper, about ten minutes more
+            (`make run-all`).
+        train: First train the missing models of the figures, with an estimate of the
+            time.
         jobs: Number of processes. Default: one per core.
-        seed: Random seed for matrices and sequences, instead of each figure's own; that report is in OUT/seed-N.
+        seed: Random seed for matrices and sequences, instead of each figure's own; that
+            report is in OUT/seed-N.
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"--jobs is a whole number, at least 1; got {jobs}")
@@ -96,7 +102,7 @@ def reproduce(
 def _time_left(
     figures: Sequence[Figure[Any]], jobs: int | None
 ) -> Callable[[Made[Any], float], float]:
-    """Make the function that estimates the seconds left after each figure, however long the others take."""
+    """Return a function that estimates the seconds left after each figure."""
     time_left = TimeLeft(
         {one.name: seconds_of(one.name) for one in figures}, processes_for(figures, jobs)
     )

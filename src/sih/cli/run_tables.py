@@ -1,4 +1,6 @@
-"""Tables of runs, as wide as the terminal: columns that have no room are left out, and no word is broken."""
+"""Tables of runs, as wide as the terminal: columns that do not fit are omitted, and no
+word is broken.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -27,15 +29,15 @@ LAST_TO_GO = (
     "BMA",
     "loss",
 )
-"""The columns beside the name, those that are left out last first."""
+"""The columns beside the name, in the order in which they are omitted, last first."""
 WORDS = {"run", "model", "lags", "heads", "trained"}
-"""The columns of words, which are aligned to the left."""
+"""The columns of words, which are aligned left."""
 WIDTH = 160
-"""Columns of the output where it is no terminal."""
+"""Width of the output if it is no terminal."""
 
 
 def shape_of(run: Run) -> Row:
-    """Return what is trained, and how, in a few cells."""
+    """Return a run's task, model and training in a few cells."""
     config = run.config
     return {
         "run": run.name,
@@ -48,7 +50,9 @@ def shape_of(run: Run) -> Row:
 
 
 def fresh_quality(run: Run) -> Row:
-    """Return KL/ML on fresh sequences and two standard errors, empty where no evaluation is kept."""
+    """Return KL/ML on fresh sequences and two standard errors, "" if no evaluation is
+    stored.
+    """
     if run.evaluation is None:
         return {"KL/ML": "", "±": ""}
     ratio = run.evaluation.kl_over_ml
@@ -56,7 +60,9 @@ def fresh_quality(run: Run) -> Row:
 
 
 def print_fitting(rows: Sequence[Row], title: str, console: Console) -> None:
-    """Print a table of as many columns as the console has room for, then what was left out."""
+    """Print a table with as many columns as the console allows, then the names of the
+    omitted ones.
+    """
     shown = list(rows[0]) if rows else ["run"]
     order = sorted(
         shown[1:],
@@ -73,12 +79,14 @@ def print_fitting(rows: Sequence[Row], title: str, console: Console) -> None:
 
 
 def _width(table: Table, console: Console) -> int:
-    """Return how wide a table is if no cell is broken."""
+    """Return the width of a table without broken cells."""
     return Measurement.get(console, console.options.update(max_width=WIDEST), table).maximum
 
 
 def _table(rows: Sequence[Row], shown: Sequence[str], broken: bool = False) -> Table:
-    """Lay out these columns. Only a name that is longer than a whole line may be `broken`."""
+    """Return a table of these columns. Only a name longer than a whole line may be
+    `broken`.
+    """
     table = table_of([shown, *([row[name] for name in shown] for row in rows)], overflow="fold")
     table.box, table.pad_edge, table.padding = None, False, (0, 2, 0, 0)
     for name, column in zip(shown, table.columns, strict=True):
@@ -88,7 +96,7 @@ def _table(rows: Sequence[Row], shown: Sequence[str], broken: bool = False) -> T
 
 
 def print_ways(found: Iterable[Run], console: Console) -> None:
-    """Print what the words of the column `trained` stand for, at each length."""
+    """Print the meaning of the words in the column `trained`, at each length."""
     lengths: dict[tuple[str, str], set[int]] = {}
     for run in found:
         way = (trained_briefly(run.config), how_trained(run.config))

@@ -1,4 +1,4 @@
-"""`sih runs`: the training runs on disk, listed, plotted, removed."""
+"""`sih runs`: list, show and remove the training runs on disk."""
 
 import shutil
 import sys
@@ -19,19 +19,21 @@ from sih.training.runs.run import Run, list_runs
 from sih.training.runs.run_store import open_run
 
 READ = 512
-"""Sequences that a run's heads are read on."""
+"""Sequences on which a run's heads are measured."""
 
 
 def runs(
     folder: Annotated[Path, tyro.conf.Positional] = Path("runs"),
     as_json: Annotated[bool, tyro.conf.arg(name="json")] = False,
 ) -> None:
-    """List the runs in a folder side by side: how each was trained, its progress and its quality.
+    """List the runs in a folder side by side: how each was trained, its progress and
+    its quality.
 
     Example: sih runs runs
 
-    KL, ML and BMA are means on training's held-out sequences, and held-out is the ratio of the first two. KL/ML is on
-    fresh sequences, with two standard errors (`sih runs evaluate --keep`).
+    KL, ML and BMA are means on training's held-out sequences, and held-out is the ratio
+    of the first two. KL/ML is on fresh sequences, with two standard errors
+    (`sih runs evaluate --keep`).
 
     Args:
         folder: The folder that holds the runs' folders.
@@ -45,7 +47,7 @@ def runs(
         try:
             rows.append(_row(run))
             readable.append(run)
-        except ValueError as error:  # a bad neighbour hides no other
+        except ValueError as error:  # one unreadable run hides no other
             print(f"sih: {error}", file=sys.stderr)
     if not any(row["KL/ML"] for row in rows):
         rows = [
@@ -57,7 +59,9 @@ def runs(
 
 
 def _entries(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the runs of a folder as `--json` has them. What cannot be read is reported on standard error."""
+    """Yield the runs of a folder as `--json` prints them. Unreadable ones are reported
+    on standard error.
+    """
     for run in list_runs(folder):
         try:
             measured = run.evaluations
@@ -97,13 +101,15 @@ def _progress(run: Run) -> str:
 
 
 def show(run: Annotated[str, tyro.conf.Positional], out: Path | None = None, seed: int = 0) -> None:
-    """Print how a run was trained, how good its model is and the role of each head. With --out, also draw loss and KL.
+    """Print how a run was trained, how good its model is and the role of each head.
+    With --out, also draw loss and KL.
 
     Example: sih runs show runs/flagship --out flagship
 
     Args:
         run: A run's folder, or the name of a shipped model.
-        out: Also draw loss and KL, beside those of maximum likelihood and exact inference, to this path without suffix.
+        out: Also draw loss and KL, beside those of maximum likelihood and exact
+            inference, to this path without suffix.
         seed: Random seed for the sequences on which the heads are read.
     """
     from sih.results import style
@@ -121,12 +127,12 @@ def show(run: Annotated[str, tyro.conf.Positional], out: Path | None = None, see
 
 
 def _heads(run: Run, seed: int) -> list[str]:
-    """Say in lines what each head does, as `sih.diagnose` does on the same sequences."""
+    """Return lines on the role of each head, from `sih.diagnose` on the same sequences."""
     from sih.beyond.diagnosis.diagnosis import diagnose
 
     try:
         task = run.task
-    except FieldError as error:  # a task of one's own, which no file holds
+    except FieldError as error:  # a custom task, which no file contains
         return [f"heads are not read: {error}"]
     if not isinstance(task, Task):
         return [
@@ -141,7 +147,7 @@ def _heads(run: Run, seed: int) -> list[str]:
 
 
 def _facts(run: Run) -> Iterator[str]:
-    """Say in lines what a run trained, how, and how good its model is."""
+    """Return lines on a run's task, training and quality."""
     config, first, last = run.config, run.evaluations[0], run.evaluations[-1]
     task, heads = config.task, list(config.heads)
     shape = f"{config.model.kind}, {task.in_words}, heads {heads}, length {task.length}"

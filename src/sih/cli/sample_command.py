@@ -15,11 +15,12 @@ from sih.task.matrices import load_transition_matrix, random_transition_matrix
 from sih.task.sample_file import check_suffix, save_sample
 
 Law = Annotated[MatrixLaw, tyro.conf.arg(aliases=["--kind"])]
-"""The law of a random matrix, in commands whose flag for it was `--kind` once."""
+"""The distribution of a random matrix, in commands that once had the flag `--kind` for
+it."""
 
 
 def seeded(seed: int) -> torch.Generator:
-    """Make the one generator of a command from its --seed."""
+    """Return the one generator of a command from its --seed."""
     if not 0 <= seed < 2**63:
         raise ValueError(f"--seed is a whole number from 0 to 2**63 - 1; got {seed}")
     return generator(seed)
@@ -32,7 +33,7 @@ def choose_matrix(
     law: MatrixLaw,
     concentration: float,
 ) -> torch.Tensor:
-    """Read the matrix of a file, or draw one."""
+    """Return the matrix of a file, or a random one."""
     if matrix is None:
         states = 5 if states is None else states
         return random_transition_matrix(states, rng=rng, concentration=concentration, law=law)
@@ -58,7 +59,8 @@ def sample(
     switch_rate: float = 0.0,
     seed: int = 0,
 ) -> None:
-    """Draw sequences from interleaved Markov chains (the paper's Algorithm 1) and write them to a file.
+    """Draw sequences from interleaved Markov chains (the paper's Algorithm 1) and write
+    them to a file.
 
     Example: sih sample --lags 1 2 3 --states 5 --length 128 --size 256 --seed 0 --out sample.npz
 
@@ -69,9 +71,12 @@ def sample(
         size: Number of sequences.
         states: Number of states of a random matrix. Default: 5.
         matrix: A transition matrix, .npy or .csv, instead of a random one.
-        matrix_law: Distribution of the random matrix; uniform means uniform numbers, each row divided by its sum.
-        concentration: Concentration of the Dirichlet rows; small is nearly deterministic, large nearly uniform.
-        fresh: Draw a matrix with Dirichlet rows for each sequence instead of one for all (.npz only).
+        matrix_law: Distribution of the random matrix; uniform means uniform numbers,
+            each row divided by its sum.
+        concentration: Concentration of the Dirichlet rows; small is nearly
+            deterministic, large nearly uniform.
+        fresh: Draw a matrix with Dirichlet rows for each sequence instead of one for
+            all (.npz only).
         switch_rate: Probability that the lag switches at each token (.npz only).
         seed: Random seed for the matrix and the sequences.
     """

@@ -1,4 +1,6 @@
-"""`sih sweep`: train every run of a grid, on this machine or on a Ray cluster, and count the successes."""
+"""`sih sweep`: train every run of a grid, on this machine or on a Ray cluster, and
+count the successes.
+"""
 
 import os
 import statistics
@@ -40,23 +42,25 @@ def sweep(
     device: str = "cpu",
     keep_every: int | None = None,
 ) -> int:
-    """Train every run of a grid. The same command resumes a stopped sweep, and repeats nothing.
+    """Train every run of a grid. The same command resumes a stopped sweep, and repeats
+    no finished run.
 
     Example: sih sweep grid.toml --out sweep
 
-    The grid is a TOML file with the names of `sih train`'s flags: [base] has the fields that all runs share, and
-    [grid] has lists, of which every combination is run. Each run uses one thread and a folder of its own; a failed run
-    stops no
-    other. The command writes OUT/results.csv and OUT/success.png, and with --keep-every OUT/formation.csv.
+    The grid is a TOML file with the names of `sih train`'s flags. [base] has the fields
+    that all runs share, and [grid] has lists, of which every combination is run. Each
+    run uses one thread and its own folder; a failed run stops no other. The command
+    writes OUT/results.csv and OUT/success.png, and with --keep-every OUT/formation.csv.
 
     Args:
         grid: The grid's file.
         out: The folder of the runs and results.
         jobs: Number of runs at a time on this machine. Default: one per core.
-        ray: Address of a Ray cluster with a shared folder, or "local" (needs the extra "cluster").
+        ray: Address of a Ray cluster with a shared folder, or "local" (needs the extra
+            "cluster").
         device: Device to compute on, cpu or cuda.
-        keep_every: Also save the weights every N steps, in each run's subfolder kept; runs that are already finished
-            keep none.
+        keep_every: Also save the weights every N steps, in each run's subfolder kept;
+            runs that are already finished keep none.
     """
     found = read_grid(grid)
     if jobs is not None and jobs < 1:
@@ -82,7 +86,7 @@ def sweep(
     with (
         on_stop(_interrupt),
         closing(news),
-    ):  # left early, by Ctrl-C say, the workers save what they have
+    ):  # after an early end, e.g. by Ctrl-C, the workers save their state
         try:
             for each in show(news, found, finished, console):
                 if each.state == "failed":
@@ -111,7 +115,9 @@ def _job(grid: Grid, name: str, out: Path, device: str, keep_every: int | None) 
 
 
 def _bar(news: Iterable[News], grid: Grid, finished: set[str], console: Console) -> Iterator[News]:
-    """Pass news on, and show on a terminal the steps of all runs, and a bar for each that is running."""
+    """Yield the news, and show on a terminal the steps of all runs, with a bar for each
+    active one.
+    """
     steps = {name: config.optimiser.steps for name, config in grid.runs.items()}
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -139,7 +145,7 @@ def _bar(news: Iterable[News], grid: Grid, finished: set[str], console: Console)
 def _lines(
     news: Iterable[News], grid: Grid, finished: set[str], console: Console
 ) -> Iterator[News]:
-    """Pass news on, and print a line for every run that has ended."""
+    """Yield the news, and print one line per run that has ended."""
     count = len(finished)
     for each in news:
         if each.state != "running":

@@ -1,19 +1,23 @@
-"""How long the rest takes, of tasks of which some are long: it counts work done, not tasks."""
+"""The remaining time of tasks of very different durations: it counts work done, not
+tasks.
+"""
 
 import heapq
 from collections.abc import Mapping
 
 GUESSED = 5.0
-"""Work that counts as done at one second a unit before anything is: the first tasks alone say little of the pace."""
+"""Work that counts as done at one second per unit at the start, since the first tasks
+alone say little about the pace."""
 SLOWEST = 0.1
-"""A task that runs has at least this share of its work left, however late it is."""
+"""Least share of its work that an active task has left, however late it is."""
 
 
 class TimeLeft:
-    """Estimates the seconds until all tasks are done, which are begun in order, some of them at a time.
+    """Estimate of the seconds until all tasks are done, which start in order, several
+    at a time.
 
-    The pace, seconds for a unit of work, is that of the tasks that are done. At this pace the others are played out:
-    each process takes the next task as soon as it is free.
+    The pace, in seconds per unit of work, is that of the finished tasks. The rest is
+    simulated at this pace: each process starts the next task as soon as it is free.
     """
 
     def __init__(self, work: Mapping[str, float], processes: int) -> None:
@@ -29,7 +33,9 @@ class TimeLeft:
         return self._left(now)
 
     def done(self, name: str, now: float) -> float:
-        """Count a task as done at `now`, in seconds from the start, and return the seconds left."""
+        """Count a task as done at `now`, in seconds from the start, and return the
+        seconds left.
+        """
         self._begin(self._changed)
         if name in self._waiting:  # out of order
             self._waiting.remove(name)

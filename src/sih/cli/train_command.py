@@ -1,4 +1,4 @@
-"""`sih train`: train a model in a folder, or go on where that folder's run stopped."""
+"""`sih train`: train a model in a folder, or resume that folder's run."""
 
 import functools
 import math
@@ -71,34 +71,42 @@ def train(
     keep_every: int | None = None,
     tensorboard: bool = False,
 ) -> int:
-    """Train a model. The same command on an unfinished folder resumes it, and ends with the same bytes.
+    """Train a model. The same command on an unfinished folder resumes it, and ends with
+    the same bytes.
 
     Example: sih train --preset auto --lags 1 2 3 --heads 1 3 1 --length 32 --out runs/mine
 
-    The preset sets every value that no flag gives. On a finished folder the command does nothing. Some flags belong to
-    one kind of model or one recipe: `sih train --init harmonic --help` shows those of a harmonic start.
+    The preset sets every value that no flag gives. On a finished folder the command
+    does nothing. Some flags belong to one kind of model or one recipe:
+    `sih train --init harmonic --help` shows those of a harmonic start.
 
     Args:
-        preset: Set of defaults: auto (minutes; restricts layers at first), harmonic (the same with Adam) or paper
-            (unaided Adam, up to hours). paper-disentangled and paper-relative are paper for other kinds of model.
+        preset: Set of defaults: auto (minutes; restricts layers at first), harmonic
+            (the same with Adam) or paper (unaided Adam, up to hours).
+            paper-disentangled and paper-relative are paper for other kinds of model.
         task: The task.
         model: The model.
         optimiser: The optimiser.
         recipe: The initial weights, and which of them are trained when.
         evaluation: When the model is evaluated.
-        kind: Kind of transformer: standard (embeddings are added), disentangled (the paper's) or relative (relative
-            positions).
-        init: Recipe for the initial weights, and for which of them are trained at first.
+        kind: Kind of transformer: standard (embeddings are added), disentangled (the
+            paper's) or relative (relative positions).
+        init: Recipe for the initial weights, and for which of them are trained at
+            first.
         method: Optimiser.
         stored: Number format of the weights' file, float32 or float16.
         target: Target of the loss: the sampled next token, or its true distribution.
         seed: Random seed for the initial weights and the batches.
-        out: The run's folder. By default runs/NAME, with a name made from the configuration.
+        out: The run's folder. By default runs/NAME, with a name made from the
+            configuration.
         device: Device to compute on, cpu or cuda.
-        threads: Number of CPU threads. By default one per core; an unfinished run keeps its number.
-        checkpoint_seconds: Seconds between two checkpoints, the most work that a kill -9 can cost.
+        threads: Number of CPU threads. By default one per core; an unfinished run keeps
+            its number.
+        checkpoint_seconds: Seconds between two checkpoints, the most work that a kill
+            -9 can cost.
         keep_every: Also save the weights every N steps, in the subfolder kept.
-        tensorboard: Also write TensorBoard events into the folder (needs the extra "tensorboard").
+        tensorboard: Also write TensorBoard events into the folder (needs the extra
+            "tensorboard").
     """
     parts: dict[str, Any] = {"task": task, "model": model, "optimiser": optimiser, "recipe": recipe}
     config = TrainConfig(**parts, evaluation=evaluation, seed=seed, stored=stored, target=target)
@@ -131,7 +139,9 @@ def train(
 def run_to_the_end(
     writer: RunWriter, console: Console, again: str, events: EventWriter | None = None
 ) -> None:
-    """Train, showing how it goes, as `events` too. Stopped by Ctrl-C it saves and says how to go on, by `again`."""
+    """Train to the end and show progress, also as `events`. After a Ctrl-C it saves and
+    prints `again`, the command to resume.
+    """
     _say_how_it_begins(writer, console)
     show, total = _bar if console.is_terminal else _lines, writer.config.optimiser.steps
     with _interruptible() as stopped, events or nullcontext():
@@ -148,7 +158,9 @@ def run_to_the_end(
 
 
 def start_from(words: list[str]) -> tuple[Callable[..., int], list[str]]:
-    """Return `train` with the defaults that a command line chooses, and the words that are left to read."""
+    """Return `train` with the defaults that a command line chooses, and the remaining
+    words.
+    """
     given, words = defaults(words)
     recipe, optimiser = given["recipe"], given["optimiser"]
     chosen = {"kind": given["model"].kind, "init": recipe.name, "method": optimiser.name}
@@ -196,9 +208,10 @@ def _summary(run: Run, console: Console) -> None:
 
 @contextmanager
 def _interruptible() -> Iterator[list[int]]:
-    """Give a list that fills when Ctrl-C (or a polite kill) asks to stop: a step is never left half done.
+    """Return a list that fills when Ctrl-C (or a SIGTERM) asks to stop: no step is left
+    half done.
 
-    Asked a second time, the process stops at once; the last checkpoint is then what remains.
+    The second time, the process stops at once; the last checkpoint remains.
     """
     asked: list[int] = []
 
@@ -213,7 +226,9 @@ def _interruptible() -> Iterator[list[int]]:
 
 @contextmanager
 def on_stop(handler: Callable[[int, Any], None]) -> Iterator[None]:
-    """Call the handler at Ctrl-C and at a polite kill within the block, also where a shell had them ignored."""
+    """Call the handler at Ctrl-C and SIGTERM within the block, even if a shell had them
+    ignored.
+    """
     before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -223,7 +238,9 @@ def on_stop(handler: Callable[[int, Any], None]) -> Iterator[None]:
 
 
 def _bar(writer: RunWriter, console: Console) -> Iterator[Step]:
-    """Pass steps on, and show on a terminal loss, KL relative to maximum likelihood, rate and time left."""
+    """Yield the steps, and show on a terminal loss, KL relative to maximum likelihood,
+    rate and time left.
+    """
     columns = (
         BarColumn(),
         MofNCompleteColumn(),
@@ -242,7 +259,7 @@ def _bar(writer: RunWriter, console: Console) -> Iterator[Step]:
 
 
 def _lines(writer: RunWriter, console: Console) -> Iterator[Step]:
-    """Pass steps on, and print a line at every evaluation."""
+    """Yield the steps, and print one line per evaluation."""
     total, references_shown = writer.config.optimiser.steps, False
     for step in writer:
         if step.evaluation:
@@ -266,5 +283,7 @@ def _lines(writer: RunWriter, console: Console) -> Iterator[Step]:
 
 
 def _loss(writer: RunWriter) -> str:
-    """Write the loss as the metrics have it, so that a step has one loss wherever it is shown."""
+    """Return the loss in the format of the metrics, so that a step has the same loss
+    everywhere.
+    """
     return "" if writer.loss is None else f"loss {writer.loss:.4f}  "

@@ -1,8 +1,8 @@
-"""The flags of `sih train`: read in two steps, and printed again.
+"""The flags of `sih train`: read in two stages, and printed again.
 
 The words --preset, --model, --init and --optimiser choose the parts of a configuration,
-and so which flags there are. They are read first, by tyro and alone; then all flags
-are, with the preset's fields as their defaults.
+and so the set of flags. tyro reads them first and alone. Then it reads all flags, with
+the preset's fields as their defaults.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from sih.training.presets import PRESETS, preset_fields
 
 @dataclass(frozen=True)
 class Choices:
-    """The flags that decide which other flags there are, and what these begin with."""
+    """The flags that determine the set of other flags, and their defaults."""
 
     preset: str = "paper"
     model: str | None = None
     init: str | None = None
     optimiser: str | None = None
     matrix: str | None = None
-    """Its size is the default of --states."""
+    """The matrix; its size is the default of --states."""
     states: str | None = None
     fresh: bool = False
 
 
 def defaults(words: list[str]) -> tuple[dict[str, Any], list[str]]:
-    """Return the arguments that a command line chooses, and the words left to read.
+    """Return the arguments that a command line chooses, and the remaining words.
 
-    A flag that another kind of model or recipe has is left out, with a remark.
+    A flag of another kind of model or recipe is omitted, with a remark.
     """
     words = _by_new_names(words)
     choices = _choices(words)
@@ -69,7 +69,8 @@ def defaults(words: list[str]) -> tuple[dict[str, Any], list[str]]:
 
 
 def command_of(config: TrainConfig) -> str:
-    """Return the command that trains a configuration: every flag that differs from the paper's setting.
+    """Return the command that trains a configuration: every flag that differs from the
+    paper's setting.
 
     >>> command_of(TrainConfig(lags=(1, 3), heads=(1, 1, 1), steps=2400))
     'sih train --lags 1 3 --heads 1 1 1 --steps 2400'
@@ -84,7 +85,8 @@ def command_of(config: TrainConfig) -> str:
 
 
 def explicit_command(config: TrainConfig) -> str:
-    """Return the same command from the preset that is nearest, with lags, heads, length and seed written out.
+    """Return the same command from the nearest preset, with lags, heads, length and
+    seed written out.
 
     >>> explicit_command(TrainConfig(steps=2400))
     'sih train --preset paper --lags 1 2 3 --heads 1 3 1 --length 128 --seed 0 --steps 2400'
@@ -103,7 +105,9 @@ def explicit_command(config: TrainConfig) -> str:
 
 
 def _changes(preset: str, config: TrainConfig, given: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the fields to change in a preset with some fields given, None if that can't make the configuration."""
+    """Return the fields to change in a preset with some fields given, None if it cannot
+    yield the configuration.
+    """
     with suppress(ValueError):
         usual = TrainConfig.over(preset_fields(preset, given), given).flat()
         flat = config.flat()
@@ -116,12 +120,12 @@ def _changes(preset: str, config: TrainConfig, given: dict[str, Any]) -> dict[st
 
 
 def _flags(fields: dict[str, Any]) -> list[str]:
-    """Return flags and their words, of fields by flat name."""
+    """Return flags and their words, for fields by flat name."""
     return [word for name, value in fields.items() for word in _flag(name, value)]
 
 
 def _flag(name: str, value: Any) -> list[str]:
-    """Return the words that give a field its value: that of True or False is in its name."""
+    """Return the words that set a field; True or False is in the flag's name."""
     flag = name.replace("_", "-")
     if isinstance(value, bool):
         return [f"--{flag}" if value else f"--no-{flag}"]
@@ -134,7 +138,7 @@ def _flag(name: str, value: Any) -> list[str]:
 
 
 def _check_kind_has(words: list[str], model: ModelShape) -> None:
-    """Raise a ValueError about a flag that other kinds of model have, and this one has not."""
+    """Raise a ValueError about a flag that only other kinds of model have."""
     has = {kind: set(field_names(each.Shape)) for kind, each in KINDS.items()}
     names = (word.partition("=")[0].removeprefix("--").removeprefix("no-") for word in words)
     said = {name.replace("-", "_") for name in names}
@@ -146,7 +150,7 @@ def _check_kind_has(words: list[str], model: ModelShape) -> None:
 
 
 def _choices(words: list[str]) -> Choices:
-    """Read the flags that choose. What is wrong with them is said when all are read."""
+    """Return the flags that choose. Their errors are reported when all flags are read."""
     try:
         with redirect_stderr(io.StringIO()):
             found, _ = tyro.cli(Choices, args=words, return_unknown_args=True, add_help=False)
@@ -156,7 +160,7 @@ def _choices(words: list[str]) -> Choices:
 
 
 def _by_new_names(words: list[str]) -> list[str]:
-    """Return a command line with old names of flags as they are today, each said once."""
+    """Return a command line with old names of flags replaced, with one remark each."""
     said = {word.partition("=")[0] for word in words}
     for old, new in RENAMED.items():
         flag = new.replace("_", "-")

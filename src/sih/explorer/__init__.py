@@ -1,1 +1,3 @@
-"""The explorer: a page that shows the circuit choose. `sih explore` serves it, and fetches nothing from elsewhere."""
+"""The explorer: a page that shows the circuit at work. `sih explore` serves it without
+any network.
+"""

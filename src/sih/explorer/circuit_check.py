@@ -1,4 +1,6 @@
-"""A circuit's certificate: `sih.verify` on its weights, at the length shown or the longest that is quick."""
+"""A circuit's certificate: `sih.verify` on its weights, at the length shown or the
+longest that is quick.
+"""
 
 from functools import lru_cache
 from typing import Any
@@ -12,13 +14,16 @@ from sih.explorer.state import State
 from sih.task import Task
 
 QUICK = 1_300_000
-"""Weights of a third layer that is checked in about a second: three lags, five states, length 128."""
+"""Weights of a third layer that can be checked in about a second: three lags, five
+states, length 128."""
 HUGE = 1e300
-"""Stands for infinity, which JSON does not have."""
+"""Replacement for infinity, which JSON lacks."""
 
 
 def verdict(state: State, index: int) -> dict[str, Any]:
-    """Ask `sih.verify` about the circuit of model `index`, and say at which length it was asked."""
+    """Return the result of `sih.verify` on the circuit of model `index`, with the
+    length at which it was checked.
+    """
     choice, task = state.choice(index), state.task()
     if choice.trained:
         raise FieldError(
@@ -31,10 +36,14 @@ def verdict(state: State, index: int) -> dict[str, Any]:
 
 
 def checked_length(circuit: Circuit, task: Task) -> int:
-    """Return the length shown, or the longest whose third layer has no more than `QUICK` weights.
+    """Return the length shown, or the longest with at most `QUICK` weights in the third
+    layer.
 
-    It is always past the first positions, where the closed form does not hold.
+    It always exceeds the first positions, where the closed form does not hold. A circuit
+    with relative positions is checked at the length shown.
     """
+    if circuit.length is None:  # its weights do not grow with the length
+        return task.length
     routes = (1 + circuit.model_heads[0]) * (1 + circuit.heads)
     longest = int(QUICK**0.5 / routes) - task.num_states
     return min(task.length, max(longest, circuit.first_exact_position + 8))

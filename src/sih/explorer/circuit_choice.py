@@ -1,7 +1,11 @@
-"""The circuit that a choice on the page asks for, and its written blocks: chosen once, written once.
+"""The circuit of a choice on the page, and its blocks: each resolved and written once.
 
-A circuit that reads both sides may take a fit of some seconds. A view never waits for one: it is refused with an
-`UnfittedError`, the page asks for the fit and then again for the view.
+Circuits with absolute positions are run from their written blocks, those with relative
+positions as models.
+
+A circuit read on both sides may need a fit of a few seconds. A view never waits for
+one. It fails with an `UnfittedError`; the page then requests the fit, and the view
+again.
 """
 
 import math
@@ -11,23 +15,27 @@ from functools import lru_cache
 import torch
 
 from sih.base.errors import FieldError
-from sih.circuits import CIRCUITS, Circuit
-from sih.circuits.circuit_table import circuit_kind, circuit_options
+from sih.circuits import Circuit
+from sih.circuits.circuit_table import circuit_kind, circuit_options, circuits_of
 from sih.explorer.state import ModelChoice
 from sih.heads.two_sided_fit import quick_two_sided
 from sih.models.disentangled.written import WrittenBlocks
+from sih.models.relative.disentangled_relative import DisentangledRelativeTransformer
 from sih.task import Task
 
 FIT = 6**2 * 128
-"""The largest lags² x length that the page fits: six lags at 128 tokens, which take up to 45 seconds of a core."""
+"""The largest lags² x length that the page fits: six lags at 128 tokens, which take up
+to 45 seconds of a core."""
 
 
 class UnfittedError(FieldError):
-    """Stands for a circuit that has to be fitted before it can be shown."""
+    """Error: a circuit must be fitted before it can be shown."""
 
 
 def resolve(where: str, choice: ModelChoice, task: Task) -> Circuit:
-    """Return the circuit that a choice asks for, or raise an error about its slider or about all of the choice."""
+    """Return the circuit of a choice; raise an error about its slider or about the
+    whole choice.
+    """
     try:
         return _resolved(_Asked(task, choice))
     except FieldError as error:
@@ -37,13 +45,19 @@ def resolve(where: str, choice: ModelChoice, task: Task) -> Circuit:
 
 
 def written_blocks(where: str, choice: ModelChoice, task: Task) -> WrittenBlocks:
-    """Return the blocks of the circuit that a choice asks for."""
+    """Return the blocks of a choice's circuit."""
     resolve(where, choice, task)
     return _written(_Asked(task, choice))
 
 
+def relative_model(where: str, choice: ModelChoice, task: Task) -> DisentangledRelativeTransformer:
+    """Return the model of a circuit with relative positions that a choice asks for."""
+    resolve(where, choice, task)
+    return _built(_Asked(task, choice))
+
+
 def fit_of(where: str, choice: ModelChoice, task: Task) -> tuple[tuple[int, ...], int, int] | None:
-    """Return lags, length and heads of the fit that a choice still needs, None if it needs none."""
+    """Return lags, length and heads of the fit that a choice still needs, or None."""
     if choice.trained:
         raise FieldError(
             where, "a trained model is not fitted here; circuits of the kind 'both' are"
@@ -56,7 +70,7 @@ def fit_of(where: str, choice: ModelChoice, task: Task) -> tuple[tuple[int, ...]
 
 
 def too_large_to_fit(lags: tuple[int, ...], length: int) -> str | None:
-    """Say in one line why the page does not fit these lags at this length, None if it does."""
+    """Return one line on why the page does not fit these lags at this length, or None."""
     if len(lags) ** 2 * length <= FIT:
         return None
     most = f"{math.isqrt(FIT // length)} lags are the most that the page fits at length {length}; got {len(lags)}"
@@ -64,7 +78,7 @@ def too_large_to_fit(lags: tuple[int, ...], length: int) -> str | None:
 
 
 class _Asked:
-    """Holds a task and a choice, as something a cache can compare."""
+    """A task and a choice, as a key of a cache."""
 
     def __init__(self, task: Task, choice: ModelChoice) -> None:
         self.task, self.options = task, {"target": "paper", **choice.options()}
@@ -81,8 +95,8 @@ class _Asked:
 @lru_cache(maxsize=64)
 def _resolved(asked: _Asked) -> Circuit:
     task, options = asked.task, dict(asked.options)
-    target = options.pop("target")
-    chosen = circuit_options(CIRCUITS, target, options)
+    target, circuits = options.pop("target"), circuits_of(options.pop("kind", "disentangled"))
+    chosen = circuit_options(circuits, target, options)
     if (
         options.get("reading") == "both"
         and quick_two_sided(task.lags, task.length, options["heads"]) is None
@@ -90,7 +104,7 @@ def _resolved(asked: _Asked) -> Circuit:
         if too_large := too_large_to_fit(task.lags, task.length):
             raise FieldError("heads", too_large)
         raise UnfittedError("heads", "these heads read both sides and are not fitted yet")
-    return circuit_kind(CIRCUITS, target).resolve(task, chosen, torch.float64)
+    return circuit_kind(circuits, target).resolve(task, chosen, torch.float64)
 
 
 @lru_cache(maxsize=6)  # the largest, 16 lags at length 256, takes 17 MB
@@ -99,3 +113,10 @@ def _written(asked: _Asked) -> WrittenBlocks:
     blocks = WrittenBlocks(task.num_states, task.length, circuit.model_heads)
     circuit.write(blocks, task, "probability")
     return blocks
+
+
+@lru_cache(maxsize=64)
+def _built(asked: _Asked) -> DisentangledRelativeTransformer:
+    model = _resolved(asked).build(asked.task, "probability", torch.float64)
+    assert isinstance(model, DisentangledRelativeTransformer)
+    return model.requires_grad_(False)

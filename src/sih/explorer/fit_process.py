@@ -1,7 +1,7 @@
-"""Fits in processes of their own: one at a time, a few may wait, and none goes on for ever.
+"""Fits in separate processes: one at a time, with a short queue and a time limit.
 
-A fit takes seconds of a core. Elsewhere it holds up no view, and it can be ended at any moment. What it finds is kept
-in the cache folder by `sih.two_sided`.
+A fit takes seconds of a core. In its own process it delays no view, and it can be
+stopped at any moment. `sih.two_sided` stores the result in the cache folder.
 """
 
 import sys
@@ -11,24 +11,24 @@ import anyio
 from anyio.abc import Process
 
 WAITING = 4
-"""Fits that may wait for their turn."""
+"""Largest number of fits in the queue."""
 PATIENCE = 300.0
-"""Seconds after which a fit is given up."""
+"""Seconds after which a fit is stopped."""
 
 
 class FitRefusedError(Exception):
-    """Says in one line why a fit was not made."""
+    """Error: a fit was refused or stopped, with the reason in one line."""
 
 
 class Fits:
-    """Makes fits for whoever asks, in turn."""
+    """A queue of fits, made one after the other."""
 
     def __init__(self) -> None:
         self.turn, self.asked, self.stopped = anyio.Semaphore(1), 0, False
         self.running: Process | None = None
 
     async def make(self, lags: tuple[int, ...], length: int, heads: int) -> None:
-        """Make a fit and return when it is kept."""
+        """Make a fit, and return when it is stored."""
         if self.asked > WAITING:
             raise FitRefusedError(f"{self.asked} fits are waiting for their turn; ask again later")
         self.asked += 1
@@ -64,7 +64,7 @@ class Fits:
                 await process.aclose()
 
     def stop(self) -> None:
-        """End the fit that is under way and refuse all others."""
+        """Stop the current fit and refuse all others."""
         self.stopped = True
         if self.running is not None and self.running.returncode is None:
             self.running.kill()

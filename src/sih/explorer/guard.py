@@ -1,7 +1,8 @@
-"""What stands between a request and the page: the Host header, headers of every answer, bodies of limited size.
+"""Checks on requests: the Host header, headers of every answer, bodies of limited size.
 
-A page of another site may make a browser send requests to a server on this machine, or point a name of its own at it.
-So only known host names are answered, requests from other origins are refused, and there is no CORS.
+A page of another site may make a browser send requests to a server on this machine, or
+point a host name at it. So only known host names are answered, requests from other
+origins are refused, and there is no CORS.
 """
 
 import json
@@ -15,10 +16,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SCHEMES = ("http", "https")
-"""Where the page may have come from: this server, or a proxy before it that encrypts."""
+"""Schemes of the page's origin: this server, or a proxy before it that encrypts."""
 HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/@\[\]]+))(?::[0-9]{1,5})?", re.ASCII)
 BODY = 32 * 1024
-"""Bytes of a request's body; the largest state takes about a fifth."""
+"""Largest size of a request's body in bytes; the largest state takes about a fifth."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -34,7 +35,9 @@ HEADERS = {
 
 
 class RefusedError(Exception):
-    """Stands for an answer in the 400s, with the entry of the state it is about, if there is one."""
+    """Error: an answer in the 400s, with the state's entry that caused it, if there is
+    one.
+    """
 
     def __init__(self, status: int, message: str, field: str | None = None) -> None:
         super().__init__(message)
@@ -50,7 +53,9 @@ def refusal(error: RefusedError) -> Response:
 
 
 class Guard:
-    """Refuses hosts and origins that are not ours, and puts `HEADERS` on every answer (ASGI)."""
+    """ASGI middleware that refuses unknown hosts and origins, and adds `HEADERS` to
+    every answer.
+    """
 
     def __init__(self, app: ASGIApp, hosts: tuple[str, ...]) -> None:
         self.app = app
@@ -85,7 +90,8 @@ class Guard:
 
 
 def host_name(host: str) -> str | None:
-    """Return the name in a Host header, without its port, or None if it is neither a name nor a name with a port.
+    """Return the name in a Host header without its port, or None if the header is
+    invalid.
 
     >>> host_name("[::1]:8000"), host_name("localhost:8000"), host_name("[::1].evil.com")
     ('::1', 'localhost', None)
@@ -95,7 +101,9 @@ def host_name(host: str) -> str | None:
 
 
 async def request_json(request: Request) -> Any:
-    """Read the body of a request as JSON, if it is that and no larger than `BODY`."""
+    """Return the body of a request as JSON; raise an error if it is invalid or larger
+    than `BODY`.
+    """
     if (
         request.headers.get("content-type", "").partition(";")[0].strip().lower()
         != "application/json"

@@ -1,4 +1,6 @@
-"""What is built with each number of second-layer heads, in words for the page's slider."""
+"""The circuit built with each number of second-layer heads, in words for the page's
+slider.
+"""
 
 from functools import lru_cache
 from typing import Any
@@ -12,7 +14,9 @@ from sih.heads.two_sided_fit import quick_two_sided
 
 
 def ladder(choice: ModelChoice, circuit: Circuit) -> list[dict[str, Any]]:
-    """Say for each number of heads, from 1 to that with which nothing mixes, what a circuit of this kind then is."""
+    """Return a description of the circuit for each number of heads, up to the number
+    that mixes no lags.
+    """
     lags, length = circuit.lags, circuit.length
     if circuit.only_heads:
         return [_step(circuit.heads, circuit.target, circuit.only_heads)]

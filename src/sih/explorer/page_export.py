@@ -1,7 +1,9 @@
-"""The page as one file that needs no server: its modules joined, a few sequences and models inside.
+"""The page as one file that needs no server: its modules joined, with a few sequences
+and models.
 
-Browsers load no modules from files, so the modules become functions of one script: `import {a} from "./m.js"` reads
-what the function of m returned. The page's own policy lets nothing run but that script, by its hash.
+Browsers load no modules from files, so the modules become functions of one script.
+`import {a} from "./m.js"` reads the value that the function of m returned. The page's
+own policy allows nothing but that script, by its hash.
 """
 
 import base64
@@ -47,7 +49,9 @@ MOST = 64
 
 
 def export_page(path: str | Path, state: State, sequences: int) -> int:
-    """Write the page with the sequences of this seed and the ones after it, and return its size in bytes."""
+    """Write the page with the sequences of this seed and the following ones, and return
+    its size in bytes.
+    """
     if Path(path).suffix != ".html":
         raise ValueError(f"the page is written as .html, e.g. page.html; got {path}")
     if not 1 <= sequences <= MOST:
@@ -59,7 +63,9 @@ def export_page(path: str | Path, state: State, sequences: int) -> int:
 
 
 def record(state: State, sequences: int, runs: Runs) -> dict[str, Any]:
-    """Collect what a saved page knows: views of every sequence by every model that fits, certificates, Python."""
+    """Return the content of a saved page: views of every sequence by every model that
+    fits, certificates, Python.
+    """
     models = fitting(state, runs)
     states = [replace(state, seed=state.seed + n) for n in range(sequences)]
     known = [_known(state, model, runs) for model in models]
@@ -80,9 +86,11 @@ def record(state: State, sequences: int, runs: Runs) -> dict[str, Any]:
 
 
 def fitting(state: State, runs: Runs) -> list[ModelChoice]:
-    """List the state's own model, then the others that can be shown for its task, equal circuits once.
+    """Return the state's own model, then the others that fit its task, equal circuits
+    once.
 
-    The Bayes circuits are there with every number of heads up to `HEADS`, fitted where they have to be.
+    The Bayes circuits are included with every number of heads up to `HEADS`, fitted if
+    necessary.
     """
     task = state.task()
     found, circuits = [], []
@@ -107,7 +115,9 @@ def fitting(state: State, runs: Runs) -> list[ModelChoice]:
 
 
 def saved_page(record: dict[str, Any]) -> str:
-    """Put the style, the script and the record into index.html, with a policy that allows just these."""
+    """Return index.html with the style, the script and the record inside, and a policy
+    that allows just these.
+    """
     style = (STATIC / "style.css").read_text()
     script = f"\n{bundle('app')}"
     icon = base64.b64encode((STATIC / "icon.svg").read_bytes()).decode()
@@ -136,7 +146,9 @@ def saved_page(record: dict[str, Any]) -> str:
 
 
 def bundle(entry: str) -> str:
-    """Join the module and all it imports, each as a function called once, before those that need it."""
+    """Return the script of a module and all its imports, each as a function called
+    once, before its users.
+    """
     done: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -155,7 +167,9 @@ def bundle(entry: str) -> str:
 
 
 def _known(state: State, model: ModelChoice, runs: Runs) -> dict[str, Any]:
-    """Return what a saved page knows of a model, whatever the sequence; `refused` says why it has no channels."""
+    """Return the facts on a model in a saved page, for any sequence; `refused` is the
+    reason if it has no channels.
+    """
     alone, choice = replace(state, models=(model,)), choice_json(model)
     if not model.trained:
         heads = resolve("models.0", model, state.task()).heads

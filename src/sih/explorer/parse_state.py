@@ -1,7 +1,8 @@
-"""States of the page from JSON and from addresses: every entry checked, and the one at fault named.
+"""States of the page from JSON and from addresses: every entry is checked, and errors
+name the entry.
 
-A fragment lists a state's entries as `name=JSON` pairs, but those that are as on a first visit: `#lags=[1,3]&seed=4`.
-The page writes and reads the same (`static/state.js`).
+A fragment lists a state's entries as `name=JSON` pairs, without those of a first visit:
+`#lags=[1,3]&seed=4`. The page writes and reads the same (`static/state.js`).
 """
 
 import json
@@ -30,7 +31,9 @@ from sih.task.matrices import RANDOM
 
 
 def read_state(value: object) -> State:
-    """Make a state from JSON, or raise a `FieldError` that names the entry at fault, whatever is wrong with it."""
+    """Return a state from JSON; raise a `FieldError` that names the invalid entry,
+    whatever is wrong with it.
+    """
     given = _entries("state", value, State)
     lags = _numbers("lags", given.get("lags", [1, 2, 3]), 1, LAGS)
     if sorted(set(lags)) != lags or not lags:
@@ -77,7 +80,7 @@ def read_state(value: object) -> State:
 
 
 def fragment(state: State) -> str:
-    """Write a state as the fragment of an address.
+    """Return a state as the fragment of an address.
 
     >>> fragment(State(lags=(1, 3), seed=4))
     'lags=[1,3]&seed=4'

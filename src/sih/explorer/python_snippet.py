@@ -1,10 +1,12 @@
-"""A state of the page as a few lines of Python that compute what it shows."""
+"""A state of the page as a few lines of Python that compute the same numbers."""
 
 from sih.explorer.state import PRESETS, Matrix, ModelChoice, State
 
 
 def snippet(state: State) -> str:
-    """Write Python that makes the same matrix, sequence, models and numbers, with the public names of `sih` alone."""
+    """Return Python for the same matrix, sequence, models and numbers, with the public
+    names of `sih` alone.
+    """
     query = state.query if state.query is not None else state.length // 3
     lines = [
         "import torch, sih",
@@ -23,7 +25,7 @@ def snippet(state: State) -> str:
         lines += [
             "",
             f"{name} = {_model(choice)}",
-            f"attention_{number} = {name}.trace(batch.tokens).attention  # a layer each: (1, head, query, key)",
+            f"attention_{number} = {name}.trace(batch.tokens).{_attention(choice)}",
             f"law_{number} = {name}.predict(batch.tokens)",
             f"kl_{number} = sih.kl_to_truth(law_{number}.double(), batch, task)",
             f'print("{name}:", law_{number}[0, query].tolist(), "KL to the truth", kl_{number}[0, query].item())',
@@ -45,6 +47,13 @@ def _matrix(matrix: Matrix, states: int) -> list[str]:
     return [
         f"P = sih.random_transition_matrix({states}, rng=torch.Generator().manual_seed({matrix.seed}){options})"
     ]
+
+
+def _attention(choice: ModelChoice) -> str:
+    """Return what a trace calls the attention of tokens to tokens."""
+    if choice.relative or choice.trained:
+        return "between_tokens  # a layer each: (1, head, query, key), without a start token"
+    return "attention  # a layer each: (1, head, query, key)"
 
 
 def _model(choice: ModelChoice) -> str:

@@ -1,7 +1,8 @@
-"""The explorer's server: a page, its modules, and the questions that the page asks.
+"""The explorer's server: a page, its modules, and the page's requests.
 
-What is cheap never waits for what is slow: views that take long, certificates and channels have turns of their own.
-Fits run in processes of their own (`fit_process.py`). Nothing is written but fits, which `sih.two_sided` keeps.
+Quick requests never wait for slow ones: long views, certificates and channels have
+separate queues. Fits run in separate processes (`fit_process.py`). Nothing is written
+except fits, which `sih.two_sided` stores.
 """
 
 import json
@@ -43,14 +44,16 @@ TYPES = {
     ".svg": "image/svg+xml",
 }
 WORKERS = 2
-"""Views computed at once; the others wait their turn, so that memory stays bounded however many come."""
+"""Views computed at once; others wait, so that memory stays bounded."""
 Handler = Callable[[Request], Awaitable[Response]]
 Turns = Callable[[Any], anyio.Semaphore]
-"""Which turns a question takes, by its body."""
+"""Function that returns the queue of a request, from its body."""
 
 
 def create_app(hosts: tuple[str, ...] = (), fits: Fits | None = None) -> Starlette:
-    """Make the ASGI application, which answers to `hosts` besides the names of the loopback interface."""
+    """Return the ASGI application, which answers to `hosts` and to the names of the
+    loopback interface.
+    """
     runs = all_runs(RunStore())
     quick, slow, sure, ways = (anyio.Semaphore(count) for count in (WORKERS, 1, 1, 1))
     listed = {"circuits": list(shown_circuits()), "trained": described(runs)}
@@ -82,7 +85,9 @@ def create_app(hosts: tuple[str, ...] = (), fits: Fits | None = None) -> Starlet
 def _answering(
     read: Callable[[Any], Any], work: Callable[[Any], Response], turns: Turns
 ) -> Handler:
-    """Make a handler that reads JSON and answers with `work` on it, in a thread, in its turn (bad input is a 422)."""
+    """Return a handler that reads JSON and answers with `work` on it, in a thread
+    (invalid input is a 422).
+    """
 
     async def answer(request: Request) -> Response:
         asked = read(await request_json(request))
@@ -93,7 +98,9 @@ def _answering(
 
 
 def _fitting(fits: Fits) -> Handler:
-    """Make a handler that has the circuit of a model fitted, if it has to be, and says so when it is done."""
+    """Return a handler that fits a model's circuit if necessary, and answers when it is
+    done.
+    """
 
     async def answer(request: Request) -> Response:
         state, index = _of_model(await request_json(request))
@@ -119,7 +126,9 @@ def _fitting(fits: Fits) -> Handler:
 
 
 def _refusing(answer: Handler) -> Handler:
-    """Turn errors about the request into answers in the 400s that name the entry at fault."""
+    """Return a handler that turns errors about the request into answers in the 400s
+    that name the entry.
+    """
 
     async def handler(request: Request) -> Response:
         try:
@@ -135,7 +144,7 @@ def _refusing(answer: Handler) -> Handler:
 
 
 def _of_model(body: Any) -> tuple[State, int]:
-    """Read a question about one model of a state."""
+    """Return a request about one model of a state."""
     if (
         not isinstance(body, dict)
         or set(body) != {"state", "model"}
@@ -168,7 +177,9 @@ def _bytes(view: View) -> Response:
 
 
 def static_files() -> dict[str, tuple[bytes, str]]:
-    """Read the page's files once, so that no request ever opens one: content and type by path."""
+    """Return the page's files, content and type by path, read once, so that no request
+    ever opens one.
+    """
     found = {f"/{path.name}": (path.read_bytes(), TYPES[path.suffix]) for path in STATIC.iterdir()}
     return {"/": found["/index.html"], **found}
 
@@ -182,7 +193,9 @@ def _json(value: object) -> Response:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a socket that listens there, or raise a ValueError of one line."""
+    """Return a socket that listens at this address; raise a ValueError of one line if
+    that fails.
+    """
     if not 0 <= port <= 65535:
         raise ValueError(f"--port is a number from 0 (any free one) to 65535; got {port}")
     try:
@@ -196,7 +209,9 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """Ends the fit that is under way when it is told to end, so that nobody waits for it."""
+    """A server that stops the current fit when it shuts down, so that nobody waits for
+    it.
+    """
 
     fits: Fits
 
@@ -213,5 +228,5 @@ def serve(listening: socket.socket, hosts: tuple[str, ...] = ()) -> None:
         uvicorn.Config(app, log_level="warning", access_log=False, ws="none", lifespan="off")
     )
     server.fits = fits
-    with limited_threads(1):  # the requests are the parallel part
+    with limited_threads(1):  # requests are the parallel part
         server.run(sockets=[listening])

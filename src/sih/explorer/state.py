@@ -1,4 +1,6 @@
-"""The state of the page: what is drawn, with which models. `parse_state.py` makes one from JSON, checked."""
+"""The state of the page: its task, sequence and models. `parse_state.py` reads one from
+JSON, checked.
+"""
 
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -14,13 +16,14 @@ from sih.task.matrices import as_transition_matrix, random_transition_matrix
 
 LAGS, STATES, LENGTH = 16, 10, 256
 SEED = 2**53 - 1
-"""The largest seed: a whole number that JavaScript holds exactly."""
+"""The largest seed: a whole number that JavaScript represents exactly."""
 TRAINED = "trained"
 """The kind of a model that is chosen by name."""
 BOTH = "both"
-"""The kind of a Bayes circuit that reads both sides, so that few heads come near: some take a fit."""
+"""The kind of a Bayes circuit read on both sides, so that few heads come close: some
+need a fit."""
 PRESETS = {"sticky": 0, "cycle": 1}
-"""How many states further on the one is that each row gives 0.8 to; the others share the rest."""
+"""Offset of the state to which each row gives 0.8; the other states share the rest."""
 FORMS: dict[str, dict[str, Any]] = {
     "paper": {},
     "mask": {"third": "mask"},
@@ -28,17 +31,27 @@ FORMS: dict[str, dict[str, Any]] = {
     "fewer": {"heads": 1},
 }
 """The forms of the paper's circuit that the page offers."""
+RELATIVE: dict[str, dict[str, Any]] = {
+    "relative": {"kind": "relative"},
+    "relative-bayes": {"target": "bayes", "kind": "relative"},
+}
+"""The circuits with relative positions, of any length, with a start token."""
 
 
 def shown_circuits() -> dict[str, dict[str, Any]]:
-    """Return the circuits that the page offers, and what each asks of `sih.construct`."""
+    """Return the circuits that the page offers, with their arguments of
+    `sih.construct`.
+    """
     others = {target: {"target": target} for target in CIRCUITS if target != "paper"}
-    return {**FORMS, **others, BOTH: {"target": "bayes", "heads": 1, "reading": "both"}}
+    both = {"target": "bayes", "heads": 1, "reading": "both"}
+    return {**FORMS, **others, BOTH: both, **RELATIVE}
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Says how P is chosen: a law with its seed and concentration, a preset, or the rows themselves."""
+    """The choice of P: a distribution with its seed and concentration, a preset, or the rows
+    themselves.
+    """
 
     kind: str = "dirichlet"
     seed: int = 0
@@ -47,13 +60,17 @@ class Matrix:
 
     @property
     def slow(self) -> bool:
-        """Tell whether it may take a second to draw: a sparse matrix is slow to balance, or cannot be."""
+        """Return whether it may take a second to draw: a sparse matrix is slow to
+        balance, or cannot be.
+        """
         return self.kind == "doubly-stochastic" and self.concentration < 0.5
 
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """Chooses one of `shown_circuits` with its sliders (None: as `sih.construct` has it), or a model by name."""
+    """One of `shown_circuits` with its sliders (None: the default of `sih.construct`),
+    or a model by name.
+    """
 
     kind: str = "paper"
     name: str | None = None
@@ -66,11 +83,16 @@ class ModelChoice:
 
     @property
     def trained(self) -> bool:
-        """Tell whether it is a trained model, not a circuit."""
+        """Return whether it is a trained model rather than a circuit."""
         return self.kind == TRAINED
 
+    @property
+    def relative(self) -> bool:
+        """Tell whether it is a circuit with relative positions."""
+        return self.kind in RELATIVE
+
     def options(self) -> dict[str, Any]:
-        """Return the arguments of `sih.construct`, only those that are not its own defaults."""
+        """Return the arguments of `sih.construct` that differ from its defaults."""
         sliders = {
             name: getattr(self, name) for name in ("heads", "lam", "beta", "temper", "looking")
         }
@@ -82,7 +104,7 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class State:
-    """Holds all that the page shows: what it computes and, from `query` on, where it looks."""
+    """Everything that the page shows: its computation and, from `query` on, its view."""
 
     lags: tuple[int, ...] = (1, 2, 3)
     states: int = 5
@@ -90,29 +112,32 @@ class State:
     matrix: Matrix = field(default_factory=Matrix)
     seed: int = 19
     edits: tuple[tuple[int, int], ...] = ()
-    """(position, state) pairs: tokens that were changed by hand."""
+    """Pairs (position, state): tokens that were changed by hand."""
     models: tuple[ModelChoice, ...] = (ModelChoice(),)
     query: int | None = None
-    """The position looked at; None: a third of the way."""
+    """The selected position; None: at a third of the sequence."""
     revealed: bool = True
     zoom: int = 2
     arcs: str = "all"
-    """Whose attention is drawn as arcs: a layer's, "3", a head's, "2.1", or all heads'."""
+    """The attention drawn as arcs: of a layer, "3", of a head, "2.1", or of all heads."""
     race: str = "weight"
-    """What the evidence race draws of each lag: its weight, or its log evidence below the best ("evidence")."""
+    """The quantity of each lag in the evidence race: its weight, or its log evidence
+    below the best ("evidence")."""
     speed: float = 3
-    """Of the play: 2 ** speed tokens a second."""
+    """Speed of the animation: 2 ** speed tokens per second."""
     offset: int = 0
-    """How far back the transition is that is looked at in heads where lags mix."""
+    """Offset of the selected transition in heads that mix lags."""
 
     def choice(self, index: int) -> ModelChoice:
-        """Return one of the models, or raise a `FieldError` if there is none of this number."""
+        """Return one of the models; raise a `FieldError` if there is none of this
+        number.
+        """
         if not 0 <= index < len(self.models):
             raise FieldError("models", f"there are {len(self.models)} models; got number {index}")
         return self.models[index]
 
     def task(self) -> Task:
-        """Return the task, or raise a `FieldError` about the matrix."""
+        """Return the task; raise a `FieldError` about the matrix if it is invalid."""
         try:
             P = _built(self.matrix, self.states)
         except ValueError as error:
@@ -124,7 +149,7 @@ class State:
         return Task(P, self.lags, self.length)
 
 
-@lru_cache(maxsize=64)  # one that is slow to balance is balanced once
+@lru_cache(maxsize=64)  # a matrix that is slow to balance is balanced once
 def _built(matrix: Matrix, states: int) -> Float[Tensor, "state state"]:
     if matrix.kind == "rows":
         return as_transition_matrix(matrix.rows or ())
@@ -141,7 +166,7 @@ def _built(matrix: Matrix, states: int) -> Float[Tensor, "state state"]:
 
 
 def to_json(state: State) -> dict[str, Any]:
-    """Return the state as JSON, entry by entry, without those that are as on a first visit."""
+    """Return the state as JSON, entry by entry, without those of a first visit."""
     plain, first = asdict(state), asdict(State())
     changed = {name: entry for name, entry in plain.items() if entry != first[name]}
     if "matrix" in changed:

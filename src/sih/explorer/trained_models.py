@@ -1,6 +1,7 @@
-"""Trained models on the page: which there are, and whether one fits a task.
+"""Trained models on the page: a list of them, and whether one fits a task.
 
-They are listed once, when the explorer starts. A name in a request is looked up in that list, never on the disk.
+The list is made once, when the explorer starts. A name in a request is looked up in it,
+never on the disk.
 """
 
 from collections.abc import Mapping
@@ -19,12 +20,12 @@ Runs = Mapping[str, Run]
 
 
 def all_runs(store: RunStore) -> Runs:
-    """Return every finished run of the store on a task like the paper's by its name."""
+    """Return every finished run of the store on a task like the paper's, by name."""
     return store.finished(store.names(papers_task=True))[0]
 
 
 def described(runs: Runs) -> list[dict[str, Any]]:
-    """Return the name of each model, the task to set for it and how it was trained, as JSON."""
+    """Return the name of each model, the task to set for it and its training, as JSON."""
     found = []
     for name, run in runs.items():
         if not _shown(run):
@@ -45,7 +46,9 @@ def described(runs: Runs) -> list[dict[str, Any]]:
 
 
 def fitting_model(where: str, name: str, task: Task, runs: Runs) -> Model:
-    """Return the model of that name, if it was trained for this task, or raise an error about the entry `where`."""
+    """Return the model of that name if it was trained for this task; raise an error
+    about the entry `where` if not.
+    """
     if name not in runs:
         raise FieldError(
             where, f"there is no trained model {ascii(name)[:60]}; there are {', '.join(runs)}"
@@ -54,7 +57,7 @@ def fitting_model(where: str, name: str, task: Task, runs: Runs) -> Model:
         kind = runs[name].config.model.kind
         raise FieldError(
             where,
-            f"{name} is a {kind} model, whose scores the page cannot split by token and position",
+            f"{name} is a {kind} model, whose output the page cannot split by what heads write",
         )
     trained = runs[name].task
     if not trained.same_chains(task) or task.length > trained.length:
@@ -67,5 +70,6 @@ def fitting_model(where: str, name: str, task: Task, runs: Runs) -> Model:
 
 
 def _shown(run: Run) -> bool:
-    """Tell whether the page knows how to draw models of the run's kind."""
-    return KINDS[run.config.model.kind].scores_from_stream
+    """Return whether the page can draw models of the run's kind."""
+    kind = KINDS[run.config.model.kind]
+    return kind.scores_from_stream or kind.contributions is not Model.contributions

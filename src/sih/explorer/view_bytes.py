@@ -1,4 +1,6 @@
-"""Views as bytes: the length of a JSON header, the header, then the arrays it lists, each on a boundary of 8 bytes."""
+"""Views as bytes: the length of a JSON header, the header, then the arrays it lists,
+each aligned to 8 bytes.
+"""
 
 import json
 import struct
@@ -11,7 +13,7 @@ ALIGN = 8
 
 
 def pack(view: View) -> bytes:
-    """Turn a view into bytes, which the page's `static/data.js` reads."""
+    """Return a view as bytes, which the page's `static/data.js` reads."""
     listed, bodies, offset = [], [], 0
     for name, array in view.arrays.items():
         body = np.ascontiguousarray(array).tobytes()

@@ -1,4 +1,6 @@
-"""How far trained models agree with the construction (Sec. 6), in the numbers of `sih.attention.distances`."""
+"""Agreement of trained models with the construction (Sec. 6), in the distances of
+`sih.attention.distances`.
+"""
 
 from __future__ import annotations
 
@@ -27,47 +29,56 @@ from sih.training.runs.run import Run
 from sih.training.runs.run_store import RunStore
 
 CHOSEN = (Models(),)
-"""Every model of three layers."""
+"""The models compared: every model of three layers."""
 
 
 @dataclass(frozen=True)
 class AgreementConfig(Seeded):
     models: tuple[str, ...] = ()
-    """All shipped models of three layers, unless named."""
+    """Names of models. Default: all shipped models of three layers."""
     sequences: int = 64
     selection_sequences: int = 512
-    """Sequences on which it is judged whether a model that is trained as in the paper has a selective head."""
+    """Sequences on which a model trained as in the paper is tested for a selective
+    head."""
 
 
 UNSIGNED = tuple(f"correlation, {keys}" for keys in KEYS)
-"""Of these seeds are averaged without the sign: a first layer may follow log P or its negative, and says as much."""
+"""For these seeds the sign is dropped before averaging: a first layer may follow log P
+or its negative."""
 
 
 @dataclass(frozen=True, eq=False)
 class Agreements:
-    """Holds what was measured of each model, by its name, and what each is.
+    """Measurements of each model by its name, with a description of the model.
 
-    `seeds` has means over the seeds of one configuration, by the name of the first, and their standard errors.
+    `seeds` has means over the seeds of one configuration, by the name of the first,
+    with standard errors.
+
+    `seeds` has means over the seeds of one configuration, by the name of the first, and
+    their standard errors.
     """
 
     config: AgreementConfig
     facts: dict[str, TrainedModel]
     models: dict[str, Agreement]
     selection: dict[str, Selection]
-    """The last layer's share on the true lag beside the posterior's: on `selection_sequences` of models that are
-    trained as in the paper, those of `sih runs show`, and on `sequences` of others."""
+    """The last layer's share on the true lag, relative to the posterior's. It is
+    measured on `selection_sequences` for models trained as in the paper, as in
+    `sih runs show`, and on `sequences` for others."""
     seeds: dict[str, dict[str, Measured]]
     missing: tuple[str, ...]
 
 
 def reads(config: AgreementConfig, store: RunStore) -> tuple[str, ...]:
-    """Name the models of the configuration, or all shipped ones that are `CHOSEN`."""
+    """Return the names in the configuration, or all shipped models that are `CHOSEN`."""
     return config.models or tuple(shipped_models(*CHOSEN))
 
 
 @torch.no_grad()
 def compute(config: AgreementConfig, store: RunStore) -> Agreements:
-    """Compare each model with the construction, which runs once on the sequences that models of one task share."""
+    """Return the comparison of each model with the construction, which runs once per
+    task.
+    """
     runs, missing = store.finished(reads(config, store))
     if not runs:
         raise ValueError(f"none of the models to compare is there: {', '.join(config.models)}")

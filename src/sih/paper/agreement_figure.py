@@ -1,4 +1,4 @@
-"""Shares of attention along the sequence, a panel for each lag set."""
+"""Shares of attention along the sequence, one panel per lag set."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ _LOOKS: dict[str, style.Look] = {
 
 
 def draw(data: Agreements) -> Figure:
-    """Draw a panel for each lag set: every model with the circuit's heads, its kind and way of training by colour."""
+    """Draw one panel per lag set: every model with the circuit's heads, coloured by
+    kind and training.
+    """
     panels: dict[tuple[int, ...], list[tuple[str, Agreement]]] = {}
     shown = {
         name: one
@@ -92,7 +94,9 @@ def _curve(ax: Axes, entry: Agreement, what: str, label: str) -> None:
 
 
 def table(data: Agreements) -> Rows:
-    """Make one row for each model, then one for every configuration with several seeds (errors over seeds there)."""
+    """Return one row per model, then one per configuration with several seeds (errors
+    over seeds there).
+    """
     each = {name: summary(found) for name, found in data.models.items()}
     keys = list(dict.fromkeys(key for numbers in each.values() for key in numbers))
     selecting = ["selected", "posterior", "selected / posterior", "sequences"]

@@ -1,8 +1,10 @@
-"""States where trained transformers look (Sec. 6, "Trained vs constructed attention maps"; App. C).
+"""Statements on the attention of trained transformers (Sec. 6, "Trained vs constructed
+attention maps"; App. C).
 
-Two questions are kept apart. Does training find a selective head: in what share of the runs? And how alike are the
-construction and those models that have one? A model has a selective head if its last layer has, on the token that the
-true lag copies, at least `SELECTIVE` of what the posterior of that lag has: no head can know more.
+Two questions are separate. In what share of the runs does training find a selective
+head? And how similar are the construction and the models that have one? A model has a
+selective head if its last layer reaches `SELECTIVE` of the posterior's weight on the
+true lag's candidate. No head can know more than the posterior.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ SELECTIVE = 0.8
 """Share of the posterior's weight on the true lag that makes a head selective."""
 
 ALIKE = Rule("at most", 0.1, 0.3)
-"""Total variation of two rows of attention: at most a tenth of the mass is elsewhere."""
+"""Total variation up to which two rows of attention are alike: at most a tenth of the
+mass differs."""
 
 ONE_SOLUTION = (
     "It asks of models with a selective head whether they are the paper's solution. There are others, better than "
@@ -41,12 +44,12 @@ Number = Callable[[Agreements, str], Measured]
 
 
 def selects(data: Agreements, name: str) -> bool:
-    """Tell whether a model has a selective head."""
+    """Return whether a model has a selective head."""
     return data.selection[name].relative[0] >= SELECTIVE
 
 
 def shares(data: Agreements, name: str) -> str:
-    """Return a model's share on the true lag beside the posterior's, in words."""
+    """Return a model's share on the true lag next to the posterior's, in words."""
     one = data.selection[name]
     return f"{one.selected[0]:.3f} on the true lag, posterior {one.posterior[0]:.3f}"
 
@@ -64,7 +67,9 @@ def _statements(
     combine: Combine = median,
     only_selective: bool = True,
 ) -> tuple[Statement[Agreements], ...]:
-    """Make a statement on models trained as in the paper, and one for each of our recipes."""  # fmt: skip
+    """Return one statement on models trained as in the paper, and one per preset of
+    this package.
+    """  # fmt: skip
 
     def of(id: str, section: str, text: str, models: Models) -> Statement[Agreements]:
         def measure(data: Agreements) -> list[Measured]:
@@ -103,7 +108,7 @@ def _summarised(key: str) -> Number:
 
 
 def _size(data: Agreements, name: str) -> Measured:
-    """Return the size of the correlation, and its sign in words."""
+    """Return the size of the correlation, with its sign in words."""
     mean, error = summary(data.models[name])["correlation, lags"]
     return Measured.of(abs(mean), error, "positive" if mean > 0 else "negative")
 
@@ -183,7 +188,9 @@ SELECTS = Rule("at least", SELECTIVE, 0.6)
 def _fewer_heads(
     layer: int, words: str, number: Number, rule: Rule, unit: str, quantity: str, remark: str
 ) -> tuple[Statement[Agreements], ...]:
-    """Make a statement on one layer of models trained as in the paper, and one for our recipe."""
+    """Return one statement on a layer of models trained as in the paper, and one for
+    the presets of this package.
+    """
     text = f"{CONSISTENT}: {words}."
 
     def of(id: str, section: str, text: str, models: Models) -> Statement[Agreements]:
@@ -229,7 +236,7 @@ FEWER_HEADS = (
 RECIPE = (
     *_SELECTIVE_HEAD, *_LAYER_3_SELECTS, *_LAYER_1_SCORES, *_LAYER_1_MAPS, *_LAYER_2_DIAGONALS, *_LAYER_3_MAPS,
 )  # fmt: skip
-"""The same of models trained with our recipes."""
+"""The same statement for models trained with the presets of this package."""
 
 STATEMENTS = (
     SELECTIVE_HEAD,

@@ -1,7 +1,7 @@
 """Attention of trained and constructed models on one sequence: Fig. 5, Apps. B, C.
 
-As printed: a map for each of three layers, of the first 48 positions at length 128. Models with
-several second-layer heads are shown by the one that is nearest to the construction's first.
+As printed: one map per layer, of the first 48 positions at length 128. Of several
+second-layer heads, the figure shows the one nearest to the construction's first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CONSTRUCTED = "construction"
 
 @dataclass(frozen=True)
 class MapsConfig(Seeded):
-    """Models side by side on one sequence of a lag."""
+    """Models to compare on one sequence of a lag."""
 
     models: tuple[str, ...] = (
         "paper-3.5.7-length32",
@@ -40,34 +40,39 @@ class MapsConfig(Seeded):
     )
     true_lag: int = 3
     shown: int = 48
-    """Positions shown, at most; models see the whole sequence, as far as they can read."""
+    """Largest number of positions shown; models read the whole sequence, up to their
+    length."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelMaps:
-    """A model's map of each layer: of the head nearest to the construction's first."""
+    """A model's map of each layer: that of the head nearest to the construction's
+    first.
+    """
 
     name: str
     kind: str
-    """Of model; of the construction, no kind."""
+    """Kind of model; empty for the construction."""
     as_in_the_paper: bool
-    """Whether it is trained as in the paper."""
+    """Whether the model is trained as in the paper."""
     length: int
-    """Tokens that it reads."""
+    """Tokens that the model reads."""
     heads: tuple[int, ...]
     maps: tuple[Float[Tensor, "query key"], ...]
-    """Without the last position that the model reads: no token follows it."""
+    """The maps without the last position that the model reads: no token follows it."""
     numbers: tuple[int, ...]
-    """Which head of its layer each map is of, counted from 1."""
+    """The number of each map's head in its layer, from 1."""
     variation: tuple[float, ...]
-    """Mean total variation to the construction's map, over the queries compared."""
+    """Mean total variation from the construction's map, over the queries compared."""
     selected: float
-    """Mean share of the last layer's attention on what the true lag copies."""
+    """Mean share of the last layer's attention on the true lag's candidate."""
 
 
 @dataclass(frozen=True, eq=False)
 class AttentionMaps:
-    """The maps of models trained as in the paper, of the construction, then of the others."""
+    """The maps of models trained as in the paper, of the construction, then of other
+    models.
+    """
 
     config: MapsConfig
     lags: tuple[int, ...]
@@ -75,7 +80,7 @@ class AttentionMaps:
     """The first query compared. The last one compared is a model's last but one."""
     rows: tuple[ModelMaps, ...]
     missing: tuple[str, ...]
-    """Models that cannot be shown, and why."""
+    """Models that cannot be shown, with the reason."""
 
     @property
     def construction(self) -> ModelMaps:
@@ -84,7 +89,9 @@ class AttentionMaps:
 
 
 def compute(config: MapsConfig, store: RunStore) -> AttentionMaps:
-    """Run the construction on one sequence of the task, and every model on what it can read."""
+    """Return the maps of the construction and of every model, on one sequence of the
+    task.
+    """
     found, absent = store.finished(config.models)
     if not found:
         raise ValueError(f"none of the models of this figure is there: {', '.join(config.models)}")
@@ -109,13 +116,13 @@ def compute(config: MapsConfig, store: RunStore) -> AttentionMaps:
 
 
 def longest_task(runs: Sequence[Run]) -> Task:
-    """Return the first model's task, at the length of the longest that any model reads."""
+    """Return the first model's task, at the length of the longest model."""
     task: Task = runs[0].task
     return task.with_length(max(run.task.length for run in runs))
 
 
 def reason_against(run: Run, task: Task) -> str:
-    """Return why a model cannot be compared on the task, nothing if it can."""
+    """Return the reason why a model cannot be compared on the task, or ""."""
     if not run.task.same_chains(task):
         return "trained on another task"
     if run.model.first:
@@ -139,10 +146,11 @@ def maps(
     kind: str = "",
     as_in_the_paper: bool = False,
 ) -> ModelMaps:
-    """Return a model's maps: in each layer that of the head nearest to the construction's first.
+    """Return a model's maps: in each layer that of the head nearest to the
+    construction's first.
 
-    A model that reads less than the construction is compared on what it reads: attention looks
-    only backwards.
+    A shorter model is compared on the positions that it reads, since attention is
+    causal.
     """
     length = found[0].shape[-1]
     compared, shown = slice(first, length - 1), min(config.shown, length - 1)
@@ -167,7 +175,9 @@ def maps(
 
 
 def experiments() -> Iterator[Experiment[MapsConfig, AttentionMaps]]:
-    """Yield the main figure's, App. B's with fewer heads than lags, and App. C's."""
+    """Yield the experiments of the main figure, of App. B with fewer heads than lags,
+    and of App. C.
+    """
 
     def experiment(name: str, config: MapsConfig) -> Experiment[MapsConfig, AttentionMaps]:
         return Experiment(f"attention_maps_{name}", config, AttentionMaps, compute, named_models)

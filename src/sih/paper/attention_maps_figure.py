@@ -1,4 +1,4 @@
-"""Attention maps as the paper prints them: a row for each model, a column for each layer."""
+"""Attention maps as the paper prints them: one row per model, one column per layer."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ CAPTION = (
     "paper with one head a layer at length 128 ships. A model of length 32 reads the first 32 "
     "tokens, and its last position, which is never trained, is not drawn. Where a layer has "
     "several heads, the map is of one of them: of the construction its first, of a model the "
-    "nearest to that. Each layer has a scale of its own, from 0 to the mean over the later half "
+    "nearest to that. Each layer has its own scale, from 0 to the mean over the later half "
     "of the queries of the construction's largest attention; larger ones are as dark. TV is the "
     "total variation to the construction's map above or below, the mean over all queries (0 "
     "equal, 1 disjoint); 'lag k' the third layer's attention on the token that the true lag copies."
 )
 SIDE, LABEL = 1.35, 1.15
-"""Inches of a map, and of the words beside a row."""
+"""Inches of a map, and of the label beside a row."""
 
 
 def draw(data: AttentionMaps) -> Figure:
-    """Draw a row of maps for each model."""
+    """Draw one row of maps per model."""
     columns = len(data.construction.maps)
     width, height = SIDE * columns + LABEL, SIDE * len(data.rows) + 0.85
     with style.paper_figure(width, height) as figure:
@@ -45,19 +45,21 @@ def draw(data: AttentionMaps) -> Figure:
 
 
 def darkest(data: AttentionMaps, layer: int) -> float:
-    """Return the attention that is darkest in a layer: the construction's usual largest."""
+    """Return the attention that gets the darkest colour in a layer: the construction's
+    typical maximum.
+    """
     attention = data.construction.maps[layer]
     return attention[len(attention) // 2 :].amax(dim=1).mean().item()
 
 
 def heading(data: AttentionMaps, layer: int) -> str:
-    """Return a column's name, the true lag with the last."""
+    """Return a column's title; the last one includes the true lag."""
     last = layer == len(data.construction.maps) - 1
     return f"layer {layer + 1}{f', true lag {data.config.true_lag}' if last else ''}"
 
 
 def title(data: AttentionMaps) -> str:
-    """Return the lags, and which models are missing."""
+    """Return the title: the lags, and the missing models."""
     words = f"lags {braces(data.lags)}, true lag {data.config.true_lag}"
     if not data.missing:
         return words
@@ -65,7 +67,7 @@ def title(data: AttentionMaps) -> str:
 
 
 def note(data: AttentionMaps, row: ModelMaps, layer: int) -> str:
-    """Return which head is shown, how near its map is, and the last layer's choice."""
+    """Return the head shown, the distance of its map, and the last layer's choice."""
     lines = []
     if row.heads[layer] > 1:
         lines.append(f"head {row.numbers[layer]} of {row.heads[layer]}")
@@ -77,7 +79,7 @@ def note(data: AttentionMaps, row: ModelMaps, layer: int) -> str:
 
 
 def label(row: ModelMaps) -> str:
-    """Return what a model is, how it was trained, its heads and its length."""
+    """Return a row's label: the model's kind, training, heads and length."""
     heads = f"[{','.join(map(str, row.heads))}]"
     if row.name == CONSTRUCTED:
         return f"construction\n{heads}"
@@ -86,7 +88,9 @@ def label(row: ModelMaps) -> str:
 
 
 def table(data: AttentionMaps) -> Rows:
-    """Return each layer's total variation to the construction, and the share on the true lag."""
+    """Return each layer's total variation from the construction, and the share on the
+    true lag.
+    """
     layers = [f"TV {layer + 1}" for layer in range(len(data.construction.maps))]
     rows = [["model", "head of layer 2", *layers, f"on lag {data.config.true_lag}"]]
     for row in data.rows:

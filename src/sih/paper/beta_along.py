@@ -1,4 +1,6 @@
-r"""KL along the sequence of the estimator at several $\beta$, beside BMA and ML: the paper's Fig. 3 (right)."""
+r"""KL along the sequence of the estimator at several $\beta$, with BMA and ML: the
+paper's Fig. 3 (right).
+"""
 
 from __future__ import annotations
 
@@ -24,31 +26,33 @@ class BetaAlongConfig(MatricesConfig):
     """Inverse temperatures of the estimator."""
     sequences: Size = 500
     laws: Annotated[tuple[MatrixLaw, ...], NotEmpty("one distribution or more")] = ("uniform",)
-    """How matrices are drawn."""
+    """Distributions of the matrices."""
 
 
 @dataclass(frozen=True, eq=False)
 class BetaAlong:
-    """A panel for each lag set and distribution of matrices. Repetitions are matrices."""
+    """One panel per lag set and distribution of matrices. Repetitions are matrices."""
 
     config: BetaAlongConfig
     panels: tuple[MatricesPanel, ...]
 
 
 def label_of(beta: float) -> str:
-    """Return the name of the estimator's curve at this beta."""
+    """Return the label of the estimator's curve at this beta."""
     return f"β = {beta:g}"
 
 
 def compute(config: BetaAlongConfig, store: object) -> BetaAlong:
-    """Show BMA, ML and the estimator at every beta the same sequences."""
+    """Return the KL of BMA, ML and the estimator at every beta, on the same sequences."""
     return BetaAlong(config, panels_over_matrices(config, partial(predict, config)))
 
 
 def predict(
     config: BetaAlongConfig, tokens: TokenTensor, task: Task
 ) -> dict[str, tuple[Compared, Law]]:
-    """Return the predictions of BMA, of ML, and of the estimator at every beta, with the mean as evidence."""
+    """Return the predictions of BMA, of ML, and of the estimator at every beta, with
+    mean evidence.
+    """
     laws = yardsticks(tokens, task)
     evidence = selective_evidence(tokens, task, evidence="mean")
     for beta in config.betas:

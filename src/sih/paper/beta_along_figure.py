@@ -1,4 +1,4 @@
-"""The estimator at several beta along the sequence, beside BMA and ML."""
+"""The estimator at several beta along the sequence, with BMA and ML."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sih.results.curves import mean_kl_table
 from sih.results.tables import Rows
 
 BETAS = ("#C6DBEF", "#9ECAE1", "#6BAED6", "#4292C6", "#2171B5", "#08306B")
-"""From light to dark: small to large beta."""
+"""Colours from light to dark for small to large beta."""
 
 
 def caption(config: BetaAlongConfig) -> str:
-    """Say what is shown of the task that was asked for."""
+    """Return the caption for the requested task."""
     return (
         "KL divergence from the true next-token distribution (nats) along the sequence for the estimator of Prop. 1 at "
         "several inverse temperatures (darker is larger), beside maximum likelihood (ML) and the Bayesian model "
@@ -25,7 +25,7 @@ def caption(config: BetaAlongConfig) -> str:
 
 
 def looks_of(config: BetaAlongConfig) -> dict[str, style.Look]:
-    """Give each beta a shade, evenly from light to dark."""
+    """Return a shade for each beta, evenly from light to dark."""
     last = len(BETAS) - 1
     count = len(config.betas)
     places = [last if count == 1 else round(n * last / (count - 1)) for n in range(count)]
@@ -37,11 +37,13 @@ def looks_of(config: BetaAlongConfig) -> dict[str, style.Look]:
 
 
 def draw(data: BetaAlong) -> Figure:
-    """Draw a curve for each beta, BMA and ML."""
+    """Draw one curve per beta, with BMA and ML."""
     titles = [panel.title for panel in data.panels]
     return draw_panels(data.panels, titles, looks_of(data.config), columns=4)
 
 
 def table(data: BetaAlong) -> Rows:
-    """Tabulate mean KL past the first max_lag positions, with its standard error over matrices."""
+    """Return mean KL beyond the first max_lag positions, with its standard error over
+    matrices.
+    """
     return mean_kl_table(data.panels, "predictor", titles=[panel.title for panel in data.panels])

@@ -1,7 +1,9 @@
-"""Whether weights compute what the paper says: each layer of a circuit against its closed form, for several lag sets.
+"""Check of weights against the paper: each layer of a circuit against its closed form,
+for several lag sets.
 
-Prop. 1 (Sec. 5.1) with the third layer by masks or positions (App. F), lags that are not contiguous (App. G), two lags
-with a single head (App. H), and our Bayes-optimal circuit.
+The circuits are Prop. 1 (Sec. 5.1) with the third layer by masks or positions (App. F),
+lags that are not contiguous (App. G), two lags with a single head (App. H), and the
+Bayes-optimal circuit of this package.
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ class CertificatesConfig(MatricesConfig, Strengths):
 
 @dataclass(frozen=True)
 class CertificateErrors:
-    """Holds `error[lag set][circuit]`, the largest over matrices, of the circuits that the lags allow."""
+    """Largest errors over matrices, `error[lag set][circuit]`, of the circuits that the
+    lags allow.
+    """
 
     config: CertificatesConfig
     heads: tuple[int, ...]
@@ -58,14 +62,16 @@ class CertificateErrors:
 
 
 def compute(config: CertificatesConfig, store: object) -> CertificateErrors:
-    """Build each circuit for some matrices, and verify it on sequences of the task and adversarial ones."""
+    """Return the errors of each circuit for some matrices, on sequences of the task and
+    adversarial ones.
+    """
     found = [_worst(config, lags) for lags in config.lag_sets]
     heads, worst = zip(*found, strict=True)
     return CertificateErrors(config, heads, worst)
 
 
 def _worst(config: CertificatesConfig, lags: tuple[int, ...]) -> tuple[int, dict[str, float]]:
-    """Find the least heads of a lag set, and the largest error of each circuit."""
+    """Return the least heads of a lag set, and the largest error of each circuit."""
     rng = config.rng()
     heads, errors = 0, []
     for law in config.laws * config.matrices:
@@ -87,8 +93,10 @@ def _worst(config: CertificatesConfig, lags: tuple[int, ...]) -> tuple[int, dict
 
 @torch.no_grad()
 def from_equation_3(config: CertificatesConfig, task: Task) -> list[tuple[str, float]]:
-    r"""Return how far the third layer's weights are from Eq. (3), $w_{i,k} \propto \exp(\frac{\beta}{i - \hat k}
-    \sum_{i'} \tilde p_{i',k})$, past the first max_lag positions, over the sequences of the task."""
+    r"""Return how far the third layer's weights are from Eq. (3), $w_{i,k} \propto
+    \exp(\frac{\beta}{i - \hat k} \sum_{i'} \tilde p_{i',k})$, past the first max_lag
+    positions, over the sequences of the task.
+    """
     tokens = sample(task, config.sequences, rng=config.seed + 1).tokens
     wanted = selective_weights(tokens, task, beta=config.beta, evidence="mean")
     found = []
@@ -107,7 +115,9 @@ def from_equation_3(config: CertificatesConfig, task: Task) -> list[tuple[str, f
 
 
 def _circuits(config: CertificatesConfig, lags: tuple[int, ...]) -> dict[str, dict[str, Any]]:
-    """List the circuits that the lags allow, as options of `construct`. The Bayes-optimal one sets its strengths."""
+    """Return the circuits that the lags allow, as options of `construct`. The
+    Bayes-optimal one chooses its strengths.
+    """
     strengths = {"lam": config.lam, "beta": config.beta}
     masks = {MASKS: {"third": "mask", **strengths}} if lags[-1] - lags[0] + 1 == len(lags) else {}
     two = {TWO_LAGS: {"target": "two-lags", **strengths}} if len(lags) == 2 else {}

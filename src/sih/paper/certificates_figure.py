@@ -1,4 +1,4 @@
-"""Errors of circuits as points on a logarithmic axis, a column for each lag set."""
+"""Errors of circuits as points on a logarithmic axis, one column per lag set."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LOOKS = {
 
 
 def draw(data: CertificateErrors) -> Figure:
-    """Draw the largest error of each circuit, a column for each lag set."""
+    """Draw the largest error of each circuit, one column per lag set."""
     with style.paper_figure(0.85 * style.PAGE, 2.6) as figure:
         ax = figure.subplots()
         for shift, (name, (colour, marker)) in enumerate(_LOOKS.items()):
@@ -50,7 +50,7 @@ def draw(data: CertificateErrors) -> Figure:
             ]
             if points:
                 x, y = zip(*points, strict=True)
-                # An error of exactly 0 is shown at the smallest number that float64 tells from 1.
+                # An error of exactly 0 is drawn at the machine epsilon of float64.
                 ax.plot(
                     x, [max(value, 2.0**-52) for value in y], marker, color=colour, ms=4, label=name
                 )
@@ -66,7 +66,7 @@ def draw(data: CertificateErrors) -> Figure:
 
 
 def table(data: CertificateErrors) -> Rows:
-    """Make one row for each circuit: its largest error for each lag set."""
+    """Return one row per circuit: its largest error for each lag set."""
     rows = [["circuit", *(braces(lags) for lags in data.config.lag_sets)]]
     for name in (MASKS, PRINTED_SINK, PRINTED, PRINTED_LATE, POSITIONS, TWO_LAGS, BAYES, POSTERIOR):
         rows.append(

@@ -1,4 +1,4 @@
-"""KL of circuits written by hand: the constructed half of the paper's Fig. 4."""
+"""KL of hand-written circuits: the constructed half of the paper's Fig. 4."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from sih.task import Task
 
 SINK = "construction with a sink"
 RUN_MATRICES = 2
-"""Matrices of each distribution with which the weights are run."""
+"""Matrices of each distribution for which the weights are run."""
 
 
 @dataclass(frozen=True)
 class ConstructionsConfig(MatricesConfig, Strengths):
-    """Circuits of the paper's strengths."""
+    """Circuits with the paper's strengths."""
 
     matrices: Several = 24
-    """Random matrices of each distribution."""
+    """Number of random matrices of each distribution."""
     sequences: Size = 64
     run: Size = 8
-    """Sequences of each of the first matrices on which the weights themselves are run."""
+    """Sequences per matrix on which the weights themselves are run, for the first
+    matrices."""
 
 
 @dataclass(frozen=True, eq=False)
 class ConstructionCurves:
-    """A panel for each lag set and distribution of matrices. Repetitions are matrices.
+    """One panel per lag set and distribution of matrices. Repetitions are matrices.
 
-    `panels` are of what the weights compute, at some hundredth of the cost (`circuit_law`). `run`
-    are of the weights themselves, on fewer sequences.
+    `panels` contain the predictions of the weights at about a hundredth of the cost
+    (`circuit_law`). `run` has those of the weights themselves, on fewer sequences.
     """
 
     config: ConstructionsConfig
@@ -46,7 +47,7 @@ class ConstructionCurves:
 
 
 def compute(config: ConstructionsConfig, store: object) -> ConstructionCurves:
-    """Build every circuit for every matrix, and measure what it predicts."""
+    """Return the KL of every circuit for every matrix."""
     panels = panels_over_matrices(config, partial(predict, config, weights=False))
     fewer = replace(config, matrices=min(RUN_MATRICES, config.matrices), sequences=config.run)
     run = panels_over_matrices(fewer, partial(predict, config, weights=True))
@@ -57,11 +58,12 @@ def compute(config: ConstructionsConfig, store: object) -> ConstructionCurves:
 def predict(
     config: ConstructionsConfig, tokens: TokenTensor, task: Task, *, weights: bool
 ) -> dict[str, tuple[Compared, Law]]:
-    """Return the predictions of BMA, ML and every circuit, by its weights if they are to be run.
+    """Return the predictions of BMA, ML and every circuit, from its weights if they are
+    to be run.
 
-    Weights that are not zero are run. Scores of the Bayes-optimal circuit are so large that its
-    law depends on the order of additions in the eighth digit: this path is as near the exact law
-    as the others are.
+    Blocks of zeros are skipped. Scores of the Bayes-optimal circuit are so large that
+    its prediction depends on the order of additions in the eighth digit. This backend
+    is as close to the exact one as the others are.
     """
     found = {label: (Compared(PREDICTOR), law) for label, law in yardsticks(tokens, task).items()}
     circuits = circuits_for(task, lam=config.lam, beta=config.beta)

@@ -1,4 +1,4 @@
-"""The circuits written by hand, beside BMA and ML."""
+"""Hand-written circuits, with BMA and ML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sih.results.tables import Rows
 
 
 def caption(config: ConstructionsConfig) -> str:
-    """Say what is shown of the task that was asked for."""
+    """Return the caption for the requested task."""
     return (
         "KL divergence from the true next-token distribution (nats) along the sequence for circuits written by hand "
         f"(T = {config.length}, lambda = {config.lam:g}, beta = {config.beta:g}), the construction also with a sink "
@@ -27,11 +27,13 @@ def caption(config: ConstructionsConfig) -> str:
 
 
 def draw(data: ConstructionCurves) -> Figure:
-    """Draw the circuits written by hand, beside BMA and ML."""
+    """Draw the hand-written circuits, with BMA and ML."""
     titles = [f"{panel.title}, {least_heads_title(panel)}" for panel in data.panels]
     return draw_panels(data.panels, titles, CIRCUITS)
 
 
 def table(data: ConstructionCurves) -> Rows:
-    """Tabulate mean KL past the first max_lag positions, with its standard error over matrices."""
+    """Return mean KL beyond the first max_lag positions, with its standard error over
+    matrices.
+    """
     return mean_kl_table(data.panels, titles=[panel.title for panel in data.panels])

@@ -1,7 +1,9 @@
-r"""Errata side by side: what the paper prints, what it should read, and where the printed form fails.
+r"""Errata: the printed form, the corrected form, and the places where the printed form
+fails.
 
-Each is a line of docs/errata.md, by its number; `tests/integration/test_errata.py` proves them. The failure is that of
-the circuit with the matrix put into its weights: how far its prediction is from the closed form, by position.
+Each is a line of docs/errata.md, by its number; `tests/integration/test_errata.py`
+proves them. The failure is that of the circuit with this matrix in its weights: the
+distance of its prediction from the closed form, by position.
 """
 
 from __future__ import annotations
@@ -23,22 +25,23 @@ from sih.task.matrices import random_transition_matrix
 LAM, BETA = 500.0, 100.0
 
 LEVELS = {"+": LAM, "-": -LAM, "0": 0.0, "1": BETA, "m": -BETA}
-"""What the signs of a printed matrix stand for: +lambda, -lambda, nothing, beta, -beta."""
+"""Meaning of the signs in a printed matrix: +lambda, -lambda, nothing, beta, -beta."""
 
 LAMBDA, SIGN, HEADS, SHARE = "mask", "sign", "heads", "share"
-"""How a matrix is coloured."""
+"""Kinds of entries, which choose the colours of a matrix."""
 
 Pairs = list[tuple[Tensor, DisentangledTransformer]]
-"""The printed and the corrected matrix, each with the circuit that has it in its weights."""
+"""The printed and the corrected matrix, each with the circuit that has it in its
+weights."""
 
 
 def printed(rows: str) -> Tensor:
-    """Read a matrix from its rows of signs."""
+    """Return a matrix from its rows of signs."""
     return torch.tensor([[LEVELS[c] for c in row] for row in rows.split()], dtype=torch.float64)
 
 
 def task(lags: tuple[int, ...], length: int) -> Task:
-    """Make an example to try them on: four states, some matrix."""
+    """Return an example task: four states and some matrix."""
     return Task(random_transition_matrix(4, rng=torch.Generator().manual_seed(0)), lags, length)
 
 
@@ -60,10 +63,10 @@ class ErrataConfig(Seeded):
 
 @dataclass(frozen=True, eq=False)
 class MatrixErratum:
-    """Holds a matrix as printed and as corrected, with the errors of either.
+    """A matrix as printed and as corrected, with the errors of both.
 
-    Entries are -1, 0, 1 for masks and signs, the head, or a share of attention. Errors are at the positions `first`,
-    `first` + 1, ... (from 1, as in the paper).
+    Entries are -1, 0, 1 for masks and signs, the head, or a share of attention. Errors
+    are at the positions `first`, `first` + 1, ... (from 1, as in the paper).
     """
 
     number: int
@@ -78,18 +81,18 @@ class MatrixErratum:
 
 @dataclass(frozen=True, eq=False)
 class Errata:
-    """Holds the errata that are of matrices."""
+    """The errata that concern matrices."""
 
     errata: tuple[MatrixErratum, ...]
 
 
 def compute(config: ErrataConfig, store: object) -> Errata:
-    """Put each form of a matrix into the weights, and see how far the circuit is from its closed form."""
+    """Return the errors of the circuits with each form of a matrix in their weights."""
     return Errata((*_third_layers(config), *_masks(config), *_statements(config)))
 
 
 def _third_layers(config: ErrataConfig) -> Iterator[MatrixErratum]:
-    """Compare 1 and 2: the blocks B of the third layer."""
+    """Return errata 1 and 2: the blocks B of the third layer."""
     chain = task((1, 2, 3), 16)
     i, j = _index(16)
     pairs = []
@@ -113,7 +116,7 @@ def _third_layers(config: ErrataConfig) -> Iterator[MatrixErratum]:
 
 
 def _masks(config: ErrataConfig) -> Iterator[MatrixErratum]:
-    """Compare 3, 8, 9 and 11: which pairs of positions are allowed."""
+    """Return errata 3, 8, 9 and 11: the allowed pairs of positions."""
     i, j = _index(16)
     lags = torch.tensor((1, 2, 3))
     signs = [torch.isin(gap, lags) for gap in (j - i, i - j)]
@@ -130,7 +133,9 @@ def _masks(config: ErrataConfig) -> Iterator[MatrixErratum]:
 
 
 def _statements(config: ErrataConfig) -> Iterator[MatrixErratum]:
-    """Compare 4 and 10: what is said of a row of attention, and of where layer 1 stores, with what the circuit does."""
+    """Return errata 4 and 10: a row of attention, and the address at which layer 1
+    stores, against the circuit.
+    """
     chain = task((1, 2, 3), 12)
     i, j = _index(12)
     tokens = _tokens(config, chain)
@@ -150,7 +155,7 @@ def _statements(config: ErrataConfig) -> Iterator[MatrixErratum]:
 def _masked(
     config: ErrataConfig, number: int, title: str, head: str, allowed: list[Tensor], chain: Task
 ) -> MatrixErratum:
-    """Compare two versions of a head's position block, +lambda where allowed."""
+    """Return two versions of a head's position block, +lambda where allowed."""
     pairs = []
     for mask in allowed:
         model = construct(chain, third="position" if number == 9 else None, lam=LAM, beta=BETA)
@@ -162,7 +167,7 @@ def _masked(
 def _compared(
     config: ErrataConfig, number: int, title: str, kind: str, pairs: Pairs, chain: Task
 ) -> MatrixErratum:
-    """Compare two versions of a matrix by what their circuits predict."""
+    """Return the comparison of two versions of a matrix by their circuits' predictions."""
     matrices, models = zip(*pairs, strict=True)
     errors = [failure(model, _tokens(config, chain), chain) for model in models]
     return _erratum(
@@ -173,7 +178,9 @@ def _compared(
 def _erratum(
     number: int, title: str, kind: str, matrices: list[Tensor], first: int, errors: list[Tensor]
 ) -> MatrixErratum:
-    """Make an erratum of two matrices and their errors, the printed one's first in each list."""
+    """Return an erratum from two matrices and their errors, the printed one's first in
+    each list.
+    """
     (printed, corrected), (wrong, right) = (
         [found.double() for found in pair] for pair in (matrices, errors)
     )
@@ -181,7 +188,9 @@ def _erratum(
 
 
 def failure(model: DisentangledTransformer, tokens: Tensor, chain: Task) -> Tensor:
-    """Find the largest total variation of the prediction from the closed form, at each position that is claimed."""
+    """Return the largest total variation of the prediction from the closed form, at
+    each position where it holds.
+    """
     expected = mixture(circuit_weights(tokens, chain, model.circuit), tokens, chain)
     distance = (model.predict(tokens) - expected).abs().sum(dim=-1) / 2
     return distance[:, model.circuit.first_exact_position :].amax(dim=0)
@@ -192,7 +201,7 @@ def _tokens(config: ErrataConfig, chain: Task) -> Tensor:
 
 
 def _index(length: int) -> tuple[Tensor, Tensor]:
-    """Give the paper's i and j, counted from 1, as a column and a row."""
+    """Return the paper's i and j, counted from 1, as a column and a row."""
     return torch.arange(1, length + 1)[:, None], torch.arange(1, length + 1)[None, :]
 
 

@@ -1,4 +1,4 @@
-"""Printed and corrected matrices side by side, with the error of each."""
+"""Printed and corrected matrices side by side, with their errors."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ from sih.results import style
 from sih.results.tables import Rows
 
 CAPTION = (
-    "Matrices of the paper as printed and as they should read, numbered as in docs/errata.md (5, 6, 7 and 12 are not "
-    "of matrices). Masks: blue is +λ, grey −λ. Blocks B: colours are heads (1), or +β and −β (2). 4: the attention of "
-    "head 1 as drawn and as it is. 10: where layer 1 is said to store. Right: the largest total variation between the "
-    "law that the circuit with this matrix predicts and its closed form (4, 10: the error of the statement itself), by "
+    "Matrices of the paper as printed and as they should read, numbered as in docs/errata.md (5, "
+    "6, 7 and 12 are not "
+    "of matrices). Masks: blue is +λ, grey −λ. Blocks B: colours are heads (1), or +β and −β (2). "
+    "4: the attention of "
+    "head 1 as drawn and as it is. 10: the address at which layer 1 stores. Right: the largest "
+    "total variation between the prediction of the circuit with this matrix and its closed form "
+    "(4, 10: the error of the statement itself), by "
     "position, over sequences of a random matrix with 4 states."
 )
 
@@ -37,7 +40,9 @@ _MAPS: dict[str, tuple[Any, float, float]] = {
 
 
 def draw(data: Errata) -> Figure:
-    """Draw two errata in a row, each as printed, as it should read, and how far either is from what was meant."""
+    """Draw two errata per row, each as printed, as corrected, and with the errors of
+    both.
+    """
     errata = sorted(data.errata, key=lambda erratum: erratum.number)
     rows = -(-len(errata) // 2)
     with style.paper_figure(style.PAGE, 0.3 + 1.35 * rows) as figure:
@@ -86,7 +91,7 @@ def _draw_matrix(ax: Axes, kind: str, matrix: Float[Tensor, "row column"], label
 
 
 def table(data: Errata) -> Rows:
-    """Make one row for each erratum: the largest error of either form."""
+    """Return one row per erratum: the largest error of each form."""
     rows = [["erratum", "printed", "corrected"]]
     for erratum in sorted(data.errata, key=lambda erratum: erratum.number):
         rows.append(

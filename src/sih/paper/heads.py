@@ -1,4 +1,6 @@
-"""Least numbers of second-layer heads, over all small lag sets: beyond the paper, which has bounds (Sec. 5.4)."""
+"""Least numbers of second-layer heads for all small lag sets: beyond the paper, which
+has bounds (Sec. 5.4).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ class HeadCountsConfig:
 
 @dataclass(frozen=True)
 class HeadCount:
-    """Says how many lag sets have so many lags, such a span (max - min + 1) and such a least number of heads."""
+    """The number of lag sets with given numbers of lags and of heads, and a given span
+    (max - min + 1).
+    """
 
     lags: int
     span: int
@@ -29,21 +33,24 @@ class HeadCount:
 
 @dataclass(frozen=True)
 class HeadCounts:
-    """Holds the least numbers of heads of all lag sets up to a lag, counted."""
+    """Numbers of lag sets by least number of heads, for all sets up to a lag."""
 
     largest: int
     counts: tuple[HeadCount, ...]
     unsettled: tuple[tuple[int, ...], ...]
-    """Sets for which time ran out; they are counted at the number of heads that is known to do."""
+    """Sets for which time ran out; they are counted at the number of heads that is
+    known to suffice."""
 
     @property
     def sets(self) -> int:
-        """Count the sets in all."""
+        """Return the number of sets in all."""
         return sum(count.sets for count in self.counts)
 
 
 def compute(config: HeadCountsConfig, store: object) -> HeadCounts:
-    """Find the least number of heads of every non-empty set of lags up to `config.largest`."""
+    """Return the least number of heads of every non-empty set of lags up to
+    `config.largest`.
+    """
     if config.largest < 1:
         raise ValueError(f"largest is the largest lag, at least 1; got {config.largest}")
     counts: Counter[tuple[int, int, int]] = Counter()

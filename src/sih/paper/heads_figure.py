@@ -1,4 +1,4 @@
-"""Least numbers of heads, counted: a cell says how many lag sets it has."""
+"""Least numbers of heads: each cell shows its number of lag sets."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from sih.paper.heads import HeadCounts
 from sih.results import style
 
 CAPTION = (
-    "Least number of second-layer heads that keep all transitions apart, for every set of lags up to the largest, "
-    "against the number of lags (left) and their span (right); a cell says how many sets. Each number is proved by a "
-    "colouring and a segment of the integers that fewer colours cannot do; nothing is random. No models are trained."
+    "Least number of second-layer heads that keep all transitions apart, for every set of lags up "
+    "to the largest, "
+    "against the number of lags (left) and their span (right); each cell has its number of sets. "
+    "Each number is proved by a "
+    "colouring and a segment of the integers that fewer colours cannot do; nothing is random. No "
+    "models are trained."
 )
 
 COLOURS = (
@@ -23,7 +26,9 @@ COLOURS = (
 
 
 def draw(data: HeadCounts) -> Figure:
-    """Draw least heads against the number of lags (never fewer) and the span (never more: the paper's bound)."""
+    """Draw least heads against the number of lags (never fewer) and the span (never
+    more: the paper's bound).
+    """
     with style.paper_figure(style.PAGE, 3.6) as figure:
         by_lags, by_span = figure.subplots(1, 2, sharey=True)
         _draw_counts(by_lags, [(count.lags, count.heads, count.sets) for count in data.counts])
@@ -45,7 +50,9 @@ def draw(data: HeadCounts) -> Figure:
 
 
 def _draw_counts(ax: Axes, found: list[tuple[int, int, int]]) -> None:
-    """Draw a cell for each x and number of heads, as dark as its part of the column, with how many sets it has."""
+    """Draw one cell per x and number of heads, shaded by its share of the column, with
+    its number of sets.
+    """
     cells: Counter[tuple[int, int]] = Counter()
     columns: Counter[int] = Counter()
     for x, heads, sets in found:

@@ -1,4 +1,4 @@
-"""How many heads are needed (Sec. 5.4)."""
+"""Statements on the number of heads needed (Sec. 5.4)."""
 
 from __future__ import annotations
 

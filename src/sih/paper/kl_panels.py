@@ -1,7 +1,7 @@
 """KL along the sequence, in panels on the axes of the paper's Fig. 4.
 
-Positions are linear from 0 to the length of the sequences. The KL is logarithmic from 1e-4 to 1.
-A curve that is lower leaves the panel through its lower edge.
+Positions are linear from 0 to the length of the sequences. The KL is logarithmic from
+1e-4 to 1. A curve that is lower leaves the panel through its lower edge.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from sih.results import style
 from sih.results.curves import Curve, Panel
 
 Band = tuple[Float[Tensor, " position"], Float[Tensor, " position"]]
-"""Its lower and its upper edge, along the positions."""
+"""The lower and the upper edge of a band along the positions."""
 
 KL_RANGE = (1e-4, 1.0)
 """The paper's axis of the KL."""
 LOWEST = 1e-9
-"""Stands for 0 on the logarithmic axis, far below what is shown."""
+"""Replacement for 0 on the logarithmic axis, far below the visible range."""
 CUT = (
     "Axes are those of the paper's Fig. 4: positions are linear, and the KL is cut at 1e-4, where curves "
     "leave the panel."
 )
-"""The sentence of a caption that says where the axes end."""
+"""Sentence of a caption on the ends of the axes."""
 
 CIRCUITS: dict[str, style.Look] = {
     "BMA": (style.BLACK, "-", 2.4),
@@ -43,7 +43,9 @@ CIRCUITS: dict[str, style.Look] = {
 
 
 def least_heads_title(panel: Panel) -> str:
-    """Return how many second-layer heads the construction has: the least that it needs, K."""
+    """Return K, the number of second-layer heads of the construction: the least that it
+    needs.
+    """
     return f"K = {panel.compared['construction'].heads[1]}"
 
 
@@ -55,9 +57,10 @@ def draw_panels(
     note: str = "",
     columns: int = 3,
 ) -> Figure:
-    """Draw two panels in a row, from the first position whose next token a lag has made, and one legend for all.
+    """Draw two panels per row, from the first position with a parent, with one legend
+    for all.
 
-    Bands are one standard error either way, unless `bands` says otherwise.
+    Bands are one standard error in each direction, unless `bands` gives others.
     """
     wide = min(2, len(panels))
     rows = math.ceil(len(panels) / 2)
@@ -83,7 +86,9 @@ def draw_panels(
 
 
 def papers_axes(ax: Axes, panel: Panel) -> None:
-    """Set the axes of the paper's Fig. 4: positions from 0 to the length, the KL from 1e-4 to 1."""
+    """Set the axes of the paper's Fig. 4: positions from 0 to the length, the KL from
+    1e-4 to 1.
+    """
     length = len(next(iter(panel.kl.values())).mean) + 1
     ax.set(xlim=(0, length), ylim=KL_RANGE)
     step = next((step for step in (2, 4, 8, 16, 32) if length / step <= 4), length // 4)
@@ -97,7 +102,7 @@ def draw_curves(
     looks: Mapping[str, style.Look],
     bands: Mapping[str, Band],
 ) -> None:
-    """Draw one panel's curves. One with a band in `bands` has that instead of its standard error."""
+    """Draw one panel's curves. A band in `bands` replaces the standard error."""
     first = max_lag - 1
     for label, curve in kl.items():
         colour, dashes, width = looks.get(label, (style.SKY, ":", 1.2))

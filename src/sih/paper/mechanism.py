@@ -1,4 +1,4 @@
-"""The second layer at work: the paper's Fig. 2, read off the trace of a constructed model."""
+"""The second layer at work: the paper's Fig. 2, from the trace of a constructed model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class MechanismConfig(Seeded):
 
 @dataclass(frozen=True, eq=False)
 class Mechanism:
-    """Holds what layer 2 reads and gathers. Positions count from 0; the query is the last token."""
+    """Inputs and outputs of layer 2. Positions count from 0; the query is the last
+    token.
+    """
 
     config: MechanismConfig
     stored: Float[Tensor, "token index"]
@@ -36,13 +38,13 @@ class Mechanism:
     gathered: Float[Tensor, "head index"]
     """`gathered[head][index]` for the query after layer 2."""
     source: Int[Tensor, "head index"]
-    """The token that most of `gathered[head][index]` comes from; -1 where there is nothing."""
+    """The token that contributes most to `gathered[head][index]`; -1 for none."""
     purity: Float[Tensor, "head index"]
-    """The part of it that comes from there: 1 where nothing is mixed."""
+    """Share of the entry that comes from this token: 1 if nothing is mixed."""
 
 
 def compute(config: MechanismConfig, store: object) -> Mechanism:
-    """Read it off the trace of a constructed model on one sequence."""
+    """Return the mechanism from the trace of a constructed model on one sequence."""
     rng = config.rng()
     task = Task(random_transition_matrix(config.num_states, rng=rng), config.lags, config.length)
     trace = construct(task).trace(sequence_of_lag(task, config.true_lag, rng=rng))
@@ -51,7 +53,7 @@ def compute(config: MechanismConfig, store: object) -> Mechanism:
     gathered = torch.stack(
         [trace.stream(f"2.{head + 1}/1.1/position")[0, -1] for head in range(len(attention))]
     )
-    parts = attention[:, :, None] * stored  # (head, token, index): who put how much there
+    parts = attention[:, :, None] * stored  # (head, token, index): the contribution of each token
     largest, source = parts.max(dim=1)
     there = gathered > 1e-9
     source, purity = torch.where(there, source, -1), torch.where(there, largest / gathered, 1.0)

@@ -1,4 +1,6 @@
-"""What the second layer gathers, cell by cell: the stored probabilities before it and after it."""
+"""The values that the second layer gathers, cell by cell: the stored probabilities
+before and after it.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +12,18 @@ from sih.paper.mechanism import Mechanism, MechanismConfig
 from sih.results import style
 
 CAPTION = (
-    "The second layer of the construction, from a forward pass of its weights. Top left: what layer 1 stored, a column "
-    "a token; token j has the normalised probability of lag k at index j - k (colour: the lag; grey: the first tokens, "
-    "made by no lag). Bottom: the attention of the last token in each second-layer head. Right: what the heads "
-    "gathered for the last token, the product of the two; every transition of the past is there for every lag, and no "
+    "The second layer of the construction, from a forward pass of its weights. Top left: the "
+    "output of layer 1, one column per token; token j has the normalised probability of lag k at "
+    "index j - k (colour: the lag; grey: the first tokens, which have no parent). Bottom: the "
+    "attention of the last token in each second-layer head. Right: what the heads "
+    "gathered for the last token, the product of the two; every transition of the past is there "
+    "for every lag, and no "
     "two share an index of the same head."
 )
 
 
 def draw(data: Mechanism) -> Figure:
-    """Draw what was stored, the attention, and what it gathers."""
+    """Draw the stored probabilities, the attention, and the gathered values."""
     size, heads = data.config.length, len(data.attention)
     with style.paper_figure(style.PAGE, 0.27 * (size + heads) + 1.25) as figure:
         grid = figure.subplots(2, 2, width_ratios=(size, 1.5 * heads), height_ratios=(size, heads))
@@ -107,7 +111,7 @@ def _cell(ax: Axes, x: int, y: int, value: float, colour: str, alpha: float, tex
 
 
 def _frame(ax: Axes, columns: int, rows: int) -> None:
-    """Rule a grid of cells, the first row on top."""
+    """Draw a grid of cells, the first row on top."""
     ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
     ax.set_xticks([x - 0.5 for x in range(columns + 1)], minor=True)
     ax.set_yticks([y - 0.5 for y in range(rows + 1)], minor=True)

@@ -1,4 +1,4 @@
-"""Alphabets of other sizes than five: Sec. 6 says that no differences are observed."""
+"""Alphabets with other sizes than five: Sec. 6 reports no differences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ CONSTRUCTION = "construction"
 
 @dataclass(frozen=True)
 class SizesConfig(Seeded, Strengths):
-    """Asks for all shipped standard models of these numbers of states, or for models by name."""
+    """Numbers of states for which all shipped standard models are compared, or names of
+    models.
+    """
 
     states: tuple[int, ...] = (3, 5, 10)
     lags: tuple[int, ...] = (1, 2, 3)
@@ -38,7 +40,8 @@ class SizesConfig(Seeded, Strengths):
 
 @dataclass(frozen=True, eq=False)
 class ModelWays:
-    """How far a model has come from weighing the candidates alike (0) to ML (1), by window.
+    """A model's position between equal weights for all candidates (0) and ML (1), by
+    window.
 
     Windows are named by the number of tokens seen, from 17 on (`sih.evaluate`).
     """
@@ -49,7 +52,7 @@ class ModelWays:
 
 @dataclass(frozen=True, eq=False)
 class SizePanel(Panel):
-    """Holds the curves of one number of states, on sequences of one matrix."""
+    """The curves for one number of states, on sequences of one matrix."""
 
     states: int
     models: dict[str, ModelWays]
@@ -57,7 +60,7 @@ class SizePanel(Panel):
 
 @dataclass(frozen=True, eq=False)
 class OtherSizes:
-    """Holds a panel for each number of states."""
+    """One panel per number of states."""
 
     config: SizesConfig
     panels: tuple[SizePanel, ...]
@@ -65,7 +68,7 @@ class OtherSizes:
 
 
 def chosen(config: SizesConfig) -> Models:
-    """Return which models are compared: of three layers, with the circuit's heads."""
+    """Return the models compared: those of three layers with the circuit's heads."""
     return Models(
         "standard",
         heads="needed",
@@ -77,12 +80,12 @@ def chosen(config: SizesConfig) -> Models:
 
 
 def reads(config: SizesConfig, store: RunStore) -> tuple[str, ...]:
-    """Name the models of the configuration, or all shipped ones that fit."""
+    """Return the names in the configuration, or all shipped models that fit."""
     return config.models or tuple(shipped_models(chosen(config)))
 
 
 def compute(config: SizesConfig, store: RunStore) -> OtherSizes:
-    """Draw sequences for each number of states, and predict them."""
+    """Return the KL of predictions on new sequences, for each number of states."""
     runs, missing = store.finished(reads(config, store))
     facts = described(runs.values())
     panels = []
@@ -96,7 +99,9 @@ def compute(config: SizesConfig, store: RunStore) -> OtherSizes:
 def panel(
     config: SizesConfig, task: Task, runs: list[Run], facts: dict[str, TrainedModel]
 ) -> SizePanel:
-    """Compare the construction and models of one task with BMA and ML, on the same sequences."""
+    """Return the panel of one task: the construction, models, BMA and ML, on the same
+    sequences.
+    """
     for run in runs:
         if run.task != task:
             raise ValueError(

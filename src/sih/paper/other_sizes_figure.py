@@ -1,4 +1,4 @@
-"""KL along the sequence for alphabets of several sizes: a panel for each."""
+"""KL along the sequence for alphabets of several sizes, one panel each."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LOOKS: dict[str, style.Look] = {
     "trained as in the paper": (style.ORANGE, "-", 1.0),
 }
 OTHERS: style.Look = (style.SKY, "-", 1.0)
-"""Of models trained in a further way."""
+"""Colours of models with another kind of training."""
 LOWEST = 1e-4
 """The paper's axes end here."""
 
 
 def draw(data: OtherSizes) -> Figure:
-    """Draw a panel for each number of states."""
+    """Draw one panel per number of states."""
     with style.paper_figure(style.PAGE, 2.3) as figure:
         axes = figure.subplots(1, len(data.panels), sharey=True, squeeze=False)[0]
         for panel, ax in zip(data.panels, axes, strict=True):
@@ -44,7 +44,7 @@ def draw(data: OtherSizes) -> Figure:
 
 
 def draw_panel(ax: Axes, panel: SizePanel) -> None:
-    """Draw the curves of one size, from the first position that says something of the lag."""
+    """Draw the curves of one size, from the first position with information on the lag."""
     for label, found in panel.kl.items():
         colour, dashes, width = LOOKS.get(label, OTHERS)
         first = max(panel.lags)
@@ -60,6 +60,6 @@ def draw_panel(ax: Axes, panel: SizePanel) -> None:
 
 
 def table(data: OtherSizes) -> Rows:
-    """Return mean KL past the largest lag: a row for each label, a column for each size."""
+    """Return mean KL beyond the largest lag: one row per label, one column per size."""
     heading, *rows = mean_kl_table(data.panels)
     return [[heading[0], *(f"{panel.states} states" for panel in data.panels)], *rows]

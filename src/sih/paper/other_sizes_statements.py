@@ -1,4 +1,4 @@
-"""States that alphabets of other sizes than five make no difference (Sec. 6, setup)."""
+"""Statements on alphabets of other sizes than five (Sec. 6, setup)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from sih.training.runs.evaluation import FOUND
 
 OTHERS = (3, 10)
 FINDS = Rule("at least", FOUND, 0.8)
-"""The share of the way to ML at which the circuit is found (`sih.evaluate`)."""
+"""Position between equal weights (0) and ML (1) from which the circuit counts as found
+(`sih.evaluate`)."""
 
 
 def _ways(models: Models, data: OtherSizes) -> list[Measured]:
-    """Return each model's way in the window from 17 tokens on where it is least."""
+    """Return each model's position between equal weights (0) and ML (1).
+
+    It is that of the worst window from 17 tokens on.
+    """
     found = []
     for panel in data.panels:
         for one in panel.models.values():
@@ -44,15 +48,16 @@ def _over_ml(data: OtherSizes) -> list[Measured]:
 def _trained(id: str, section: str, text: str, models: Models) -> Statement[OtherSizes]:
     return Statement(
         id, section, text, other_sizes.EXPERIMENT, partial(_ways, models), FINDS, "of the way",
-        "how far the model has come from weighing the candidates alike (0) to ML (1), in the window from 17 tokens "
-        "seen on where that is least; the worst model",
+        "position of the model between equal weights for all candidates (0) and ML (1), in its "
+        "worst window from 17 tokens on; the worst model",
         "Those of 5 states are judged in the rows on trained models.", models,
     )  # fmt: skip
 
 
 OTHER_SIZES = _trained(
     "other-sizes", "Sec. 6, setup",
-    "No differences are observed for alphabets of other sizes: training finds the circuit for 3 and for 10 states.",
+    "No differences are observed for alphabets of other sizes: training finds the circuit for 3 "
+    "and for 10 states.",
     Models("standard", "paper", "needed", states=OTHERS),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""KL to the truth of predictions that are compared on the same sequences of random matrices."""
+"""KL to the truth of several predictions, on the same sequences of random matrices."""
 
 from __future__ import annotations
 
@@ -21,25 +21,27 @@ from sih.task.lags import check_length
 from sih.task.matrices import random_transition_matrix
 
 Predict = Callable[[TokenTensor, Task], Mapping[str, tuple[Compared, Law]]]
-"""Returns what each of the compared predicts, by its label."""
+"""Function that returns the predictions compared, by label."""
 
 
 @dataclass(frozen=True)
 class MatricesConfig(Seeded):
-    """Means over random matrices, for each set of lags and each distribution of matrices."""
+    """Means over random matrices, for each set of lags and each distribution of
+    matrices.
+    """
 
     lag_sets: LagSets = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
     num_states: States = 5
     length: Size = 128
     matrices: Several = 8
-    """Random matrices of each distribution."""
+    """Number of random matrices of each distribution."""
     sequences: Size = 256
-    """Sequences of each matrix."""
+    """Sequences per matrix."""
     laws: Annotated[tuple[MatrixLaw, ...], NotEmpty("one distribution or more")] = (
         "uniform",
         "dirichlet",
     )
-    """How matrices are drawn."""
+    """Distributions of the matrices."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,18 +50,20 @@ class MatricesConfig(Seeded):
 
 @dataclass(frozen=True, eq=False)
 class MatricesPanel(Panel):
-    """The curves of one set of lags, over matrices of one distribution. Repetitions are matrices."""
+    """The curves of one set of lags, over matrices of one distribution. Repetitions are
+    matrices.
+    """
 
     law: str
 
     @property
     def title(self) -> str:
-        """Return the lags and the kind of matrices in words."""
+        """Return the lags and the kind of matrices, in words."""
         return f"lags {braces(self.lags)}, {law_in_words(self.law)}"
 
 
 def means_in_words(config: MatricesConfig) -> str:
-    """Return the sentences of a caption that say what is averaged over what."""
+    """Return the sentences of a caption on the averages."""
     kinds = " and ".join(law_in_words(law) for law in config.laws)
     each = " of each" if len(config.laws) > 1 else ""
     return (
@@ -71,7 +75,7 @@ def means_in_words(config: MatricesConfig) -> str:
 
 
 def panels_over_matrices(config: MatricesConfig, predict: Predict) -> tuple[MatricesPanel, ...]:
-    """Return a panel for each set of lags and, within it, each distribution of matrices."""
+    """Return one panel per set of lags and distribution of matrices."""
     return tuple(
         panel_over_matrices(config, lags, law, predict)
         for lags in config.lag_sets
@@ -82,9 +86,11 @@ def panels_over_matrices(config: MatricesConfig, predict: Predict) -> tuple[Matr
 def panel_over_matrices(
     config: MatricesConfig, lags: tuple[int, ...], law: str, predict: Predict
 ) -> MatricesPanel:
-    """Return the KL of all that `predict` compares, on the same sequences of each matrix.
+    """Return the KL of all predictions of `predict`, on the same sequences of each
+    matrix.
 
-    The KL is averaged over the lag given the tokens, as `sih.predictors.averaged_kl` does.
+    The KL is averaged over the lag given the tokens, as `sih.predictors.averaged_kl`
+    does.
     """
     rng = config.rng()
     compared: dict[str, Compared] = {}

@@ -16,14 +16,14 @@ PredictorsConfig = MatricesConfig
 
 @dataclass(frozen=True, eq=False)
 class PredictorCurves:
-    """A panel for each lag set and distribution of matrices. Repetitions are matrices."""
+    """One panel per lag set and distribution of matrices. Repetitions are matrices."""
 
     config: PredictorsConfig
     panels: tuple[MatricesPanel, ...]
 
 
 def compute(config: PredictorsConfig, store: object) -> PredictorCurves:
-    """Show every predictor the same sequences of random matrices."""
+    """Return the KL of every predictor on the same sequences of random matrices."""
     return PredictorCurves(config, panels_over_matrices(config, predict))
 
 

@@ -1,4 +1,4 @@
-"""The reference predictors, a panel for each set of lags and kind of matrices."""
+"""The reference predictors, one panel per set of lags and kind of matrices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOOKS: dict[str, style.Look] = {
 
 
 def caption(config: PredictorsConfig) -> str:
-    """Say what is shown of the task that was asked for."""
+    """Return the caption for the requested task."""
     return (
         f"KL divergence from the true next-token distribution (nats) along the sequence (T = "
         f"{config.length}) for reference "
@@ -38,6 +38,8 @@ def draw(data: PredictorCurves) -> Figure:
 
 
 def table(data: PredictorCurves) -> Rows:
-    """Tabulate mean KL past the first max_lag positions, with its standard error over matrices."""
+    """Return mean KL beyond the first max_lag positions, with its standard error over
+    matrices.
+    """
     titles = [panel.title for panel in data.panels]
     return mean_kl_table(data.panels, "predictor", titles=titles)

@@ -1,4 +1,4 @@
-"""States how the reference predictors compare (Sec. 4)."""
+"""Statements on the reference predictors (Sec. 4)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from sih.results.judging import Measured, Rule, Statement
 from sih.results.tables import braces
 
 TENDS = Rule("at most", 0.01, 0.1)
-"""What is left of a difference that tends to 0: a hundredth; up to a tenth with a remark."""
+"""Remaining share of a difference that tends to 0: a hundredth, or up to a tenth with a
+remark."""
 
 
 def gap(panel: Panel, first: int, last: int) -> tuple[float, float]:
-    """Return ML's mean KL less BMA's over these numbers of tokens seen, and a bound on its error.
+    """Return ML's mean KL minus BMA's over these numbers of tokens, and a bound on its
+    error.
 
-    The errors at the positions, and those of the two, are added as if all were one: that is the
-    most that they can be together.
+    The errors at all positions, and those of ML and BMA, are added: this is their
+    largest possible sum.
     """
     best, likely = panel.kl["BMA"], panel.kl["ML"]
     part = slice(first - 1, last)
@@ -25,7 +27,7 @@ def gap(panel: Panel, first: int, last: int) -> tuple[float, float]:
 
 
 def left_of_gap(panel: Panel) -> Measured:
-    """Return the gap over the last tokens, relative to that over the first."""
+    """Return the gap over the last tokens, relative to the gap over the first."""
     spans = windows(panel.lags[-1], len(panel.kl["ML"].mean))
     start, start_error = gap(panel, *spans[0])
     end, end_error = gap(panel, *spans[-1])
@@ -41,10 +43,12 @@ def _left(data: PredictorCurves) -> list[Measured]:
 
 BMA_TENDS_TO_ML = Statement(
     "bma-tends-to-ml", "Sec. 4",
-    "As tokens come in, the posterior concentrates on the true lag, and the Bayesian average tends to ML.",
+    "As tokens come in, the posterior concentrates on the true lag, and the Bayesian average "
+    "tends to ML.",
     predictors.EXPERIMENT, _left, TENDS, "of the first gap",
-    "mean KL of ML less that of BMA in the last window of positions, over the same in the first window past the "
-    "largest lag; the worst lag set. Its interval is a bound: errors are added as if they were one",
+    "mean KL of ML less that of BMA in the last window of positions, over the same in the first "
+    "window past the "
+    "largest lag; the worst lag set. Its interval is a bound, with all errors added",
 )  # fmt: skip
 
 STATEMENTS = (BMA_TENDS_TO_ML,)

@@ -1,4 +1,6 @@
-"""What was trained: mean KL over ML's against steps, of every shipped model, read from the runs' own metrics."""
+"""Experiment: KL/ML against training steps for every shipped model, from the runs'
+metrics.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +20,18 @@ from sih.training.runs.run_store import RunStore
 
 @dataclass(frozen=True)
 class CoursesConfig:
-    """Asks for models by name, or folders of runs, and for all in the store if none is named."""
+    """Names of models, or folders of runs. Default: all in the store."""
 
     models: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """Holds one run: what was trained and how, and `kl[n]`, the mean KL after `steps[n]`.
+    """One training run: its configuration, and `kl[n]`, the mean KL after `steps[n]`.
 
-    `ml` and `bma` are the mean KL of maximum likelihood and of the Bayesian model average on the same sequences.
-    `fresh` is KL/ML of the trained model on fresh sequences, and its standard error, if that is kept with the run.
+    `ml` and `bma` are the mean KL of maximum likelihood and of the Bayesian model
+    average on the same sequences. `fresh` is KL/ML of the trained model on fresh
+    sequences with its standard error, if the run stores it.
     """
 
     name: str
@@ -43,30 +46,34 @@ class Course:
 
     @property
     def held_out_kl_over_ml(self) -> float:
-        """Divide the KL at the end by ML's, both on the held-out sequences."""
+        """Return the KL at the end divided by ML's, both on the held-out sequences."""
         return self.kl[-1].item() / self.ml
 
     @property
     def kl_over_ml(self) -> float:
-        """Return KL/ML on fresh sequences if it is kept, else on the held-out ones."""
+        """Return KL/ML on fresh sequences if the run stores it, otherwise on the
+        held-out ones.
+        """
         return self.held_out_kl_over_ml if self.fresh is None else self.fresh[0]
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingCourses:
-    """Holds the runs that were found, and the names of those that were not."""
+    """The runs that were found, and the names of those that were not."""
 
     courses: tuple[Course, ...]
     missing: tuple[str, ...]
 
 
 def reads(config: CoursesConfig, store: RunStore) -> tuple[str, ...]:
-    """Name the models of the configuration, or all that the store has on the paper's task."""
+    """Return the names in the configuration, or all runs of the store on the paper's
+    task.
+    """
     return config.models or tuple(store.names(papers_task=True))
 
 
 def compute(config: CoursesConfig, store: RunStore) -> TrainingCourses:
-    """Read the measurements that were made during training."""
+    """Return the measurements that were made during training."""
     runs, missing = store.finished(reads(config, store))
     courses = tuple(_course(run) for run in runs.values())
     return TrainingCourses(courses, tuple(missing))

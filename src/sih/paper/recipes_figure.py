@@ -1,4 +1,4 @@
-"""Training runs: KL relative to maximum likelihood, a panel for each group of runs."""
+"""Training runs: KL relative to maximum likelihood, one panel per group of runs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from sih.results.tables import Rows, braces
 from sih.training.config import TrainConfig
 
 CAPTION = (
-    "Mean KL to the true next-token distribution past the first max_lag positions, but for the last, which has no "
-    "next token, as a multiple of maximum likelihood's (ML) on the same held-out sequences, during the training of "
-    "every shipped model. The grey band is where the Bayesian model average (BMA) lies for the panel's models. One "
-    "run each, nothing is averaged. The numbers are of the trained models, on fresh sequences (`sih.evaluate`)."
+    "Mean KL to the true next-token distribution beyond the first max_lag positions, except the "
+    "last, which has no next token, as a multiple of maximum likelihood's (ML) on the same "
+    "held-out sequences, during the training of "
+    "every shipped model. The grey band is where the Bayesian model average (BMA) lies for the "
+    "panel's models. One "
+    "run each, nothing is averaged. The numbers are of the trained models, on fresh sequences "
+    "(`sih.evaluate`)."
 )
 
 FLAGSHIP = TrainConfig()
-"""Whose kind and lags have a panel of their own."""
+"""The model with a panel for all runs of its kind and lags."""
 
 _COLOURS = (
     style.BLUE,
@@ -35,7 +38,9 @@ _COLOURS = (
 
 
 def draw(data: TrainingCourses) -> Figure:
-    """Draw a panel for each group: the paper's training, the flagship's seeds, other lags, models and kinds."""
+    """Draw one panel per group: the paper's training, the flagship's seeds, other lags,
+    models and kinds.
+    """
     places = [place(course) for course in data.courses]
     groups = sorted(
         {group for group, _ in places}, key=lambda group: (group[0], len(group[1]), group[1])
@@ -70,14 +75,14 @@ def draw(data: TrainingCourses) -> Figure:
 
 
 def place(course: Course) -> tuple[tuple[int, str], str]:
-    """Find the panel a run belongs to, by its rank and title, and the run's label there."""
+    """Return a run's panel, by rank and title, and the run's label there."""
     of, lags = course.compared, braces(course.lags)
     heads, seed = heads_label(of.heads, of.dim), of.seeds[0]
     suffix = f", seed {seed}" if seed else ""
     if course.states != FLAGSHIP.task.states:
         suffix += f", {course.states} states"
     if of.plain:
-        return (-1, "trained as the paper trains"), course.name.removeprefix("paper-")
+        return (-1, "trained as in the paper"), course.name.removeprefix("paper-")
     if of.kind != FLAGSHIP.model.kind:
         return (3, of.kind), f"{lags} {heads}{suffix}"
     if of.heads != circuit_heads(course.lags) or of.dim:
@@ -118,7 +123,7 @@ def _draw_group(ax: Axes, courses: list[tuple[str, Course]]) -> None:
 
 
 def table(data: TrainingCourses) -> Rows:
-    """Make one row for each run: where it ended."""
+    """Return one row per run: its final quality."""
     rows = [
         [
             "model",

@@ -1,4 +1,6 @@
-"""How depth and second-layer heads change what is learned: the paper's App. "Scaling heads and layers"."""
+"""The effect of depth and of second-layer heads on training: the paper's App. "Scaling
+heads and layers".
+"""
 
 from __future__ import annotations
 
@@ -42,28 +44,31 @@ RECIPES: tuple[Training, ...] = ("SOAP", "Adam")
 
 @dataclass(frozen=True)
 class ScalingConfig(Seeded, Strengths):
-    """Asks for all shipped models of each row, or for models by name or folder."""
+    """The models of each row: all shipped ones that fit, or models by name or folder."""
 
     layers: tuple[str, ...] = ()
-    """Standard models of every depth for `layers_lags`, trained with our recipes."""
+    """Standard models of every depth for `layers_lags`, trained with the presets of
+    this package."""
     heads: tuple[str, ...] = ()
-    """Standard models of three layers for `heads_lags`, trained with our recipes."""
+    """Standard models of three layers for `heads_lags`, trained with the presets of
+    this package."""
     plain_heads: tuple[str, ...] = ()
-    """The same, trained as in the paper."""
+    """The same models, trained as in the paper."""
     layers_lags: tuple[int, ...] = LAGS
     heads_lags: tuple[int, ...] = MORE_LAGS
     constructed_heads: tuple[int, ...] = (1, 2, 3, 4, 5)
     sequences: int = 512
     others: tuple[str, ...] = ()
-    """Those of other lags that differ in heads. They are judged, and not drawn."""
+    """Models for other lags that differ in heads. They are judged but not drawn."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScalingRow(Panel):
-    """Holds the curves of a row. One of several seeds is their mean on every sequence.
+    """The curves of a row. A curve of several seeds is their mean on every sequence.
 
-    `over[model][other]` is how many times the other's KL the model's is, for every two models; and for ML in the mean
-    alone, of shipped models as `sih.evaluate` has it.
+    `over[model][other]` is the ratio of the model's KL to the other's, for every two
+    models. For ML it is the ratio of the means alone, for shipped models the one of
+    `sih.evaluate`.
     """
 
     models: dict[str, TrainedModel]
@@ -72,10 +77,12 @@ class ScalingRow(Panel):
 
 @dataclass(frozen=True, eq=False)
 class ScalingCurves:
-    """Holds a row of models that differ in depth, and two of models and circuits that differ in heads.
+    """One row of models that differ in depth, and two rows of models and circuits that
+    differ in heads.
 
-    Those of `plain_heads` are trained as in the paper, those of `layers` and `heads` with our recipes. `others` has a
-    row for each way of training, other lags and length of which there are models with different heads; none is drawn.
+    Those of `plain_heads` are trained as in the paper, those of `layers` and `heads`
+    with the presets of this package. `others` has one row per training, other lags and
+    length with models of different heads; none is drawn.
     """
 
     config: ScalingConfig
@@ -87,12 +94,14 @@ class ScalingCurves:
 
     @property
     def rows(self) -> list[ScalingRow]:
-        """List all rows, drawn or not."""
+        """Return all rows, drawn or not."""
         return [self.layers, self.heads, self.plain_heads, *self.others]
 
 
 def rows_of(config: ScalingConfig) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Name the models of each row that is drawn: those of the configuration, or all shipped ones."""
+    """Return the models of each row that is drawn: those of the configuration, or all
+    shipped ones.
+    """
     three = [Models("standard", one, "needed", config.layers_lags) for one in RECIPES]
     deep = [Models("standard", one, lags=config.layers_lags, layers=(2, 4, 5)) for one in RECIPES]
     heads = [Models("standard", one, lags=config.heads_lags) for one in RECIPES]
@@ -106,7 +115,9 @@ def rows_of(config: ScalingConfig) -> tuple[tuple[str, ...], tuple[str, ...], tu
 
 
 def others_of(config: ScalingConfig) -> tuple[str, ...]:
-    """Name the models of other lags: those of the configuration, or all shipped ones that differ in heads alone."""
+    """Return the models for other lags: those of the configuration, or all shipped ones
+    that differ in heads alone.
+    """
     shipped = shipped_models(
         *(Models("standard", one, usual_width=True) for one in ("paper", *RECIPES))
     )
@@ -122,14 +133,14 @@ def others_of(config: ScalingConfig) -> tuple[str, ...]:
 
 
 def reads(config: ScalingConfig, store: RunStore) -> tuple[str, ...]:
-    """Name the models of all rows."""
+    """Return the names of the models of all rows."""
     return tuple(
         dict.fromkeys(name for row in (*rows_of(config), others_of(config)) for name in row)
     )
 
 
 def compute(config: ScalingConfig, store: RunStore) -> ScalingCurves:
-    """Run the models of each row on the same fresh sequences."""
+    """Return the KL of each row's models on the same fresh sequences."""
     missing: list[str] = []
 
     def finished(names: tuple[str, ...]) -> list[Run]:
@@ -156,7 +167,9 @@ def compute(config: ScalingConfig, store: RunStore) -> ScalingCurves:
 def _row(
     config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circuits: tuple[int, ...]
 ) -> ScalingRow:
-    """Measure the models, and circuits with so many second-layer heads. Curves are of models that differ by seed."""
+    """Return a row: models, and circuits with the same numbers of second-layer heads.
+    Seeds share a curve.
+    """
     task = runs[0].task if runs else TrainConfig(lags=lags).task.steady()
     for run in runs:
         if run.task.lags != lags or run.task != task:
@@ -177,7 +190,7 @@ def _row(
     over = {run.name: _over(run, each, kl["ML"], task.max_lag) for run in runs}
     for count in circuits:
         label = f"construction, {count}"
-        heads = min(count, least_heads(task.lags).heads)  # more than lose nothing change nothing
+        heads = min(count, least_heads(task.lags).heads)  # more heads than needed change nothing
         model = construct(task, heads=heads, third="position", lam=config.lam, beta=config.beta)
         compared[label] = Compared(CIRCUIT, (1, count, 1))
         kl[label] = averaged_kl(circuit_law(model, batch.tokens, task), exact)
@@ -191,7 +204,9 @@ def _over(
     ml: Float[Tensor, "sequence time"],
     max_lag: int,
 ) -> dict[str, Times]:
-    """Compare a model with every other, and with ML on the many sequences of its evaluation if that is kept."""
+    """Return the ratio of a model to every other, and to ML on its larger evaluation if
+    that is stored.
+    """
     rows = each[run.name]
     found = {
         name: times(rows, other, max_lag, name) for name, other in each.items() if name != run.name

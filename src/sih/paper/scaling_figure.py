@@ -1,4 +1,6 @@
-"""The panels of `scaling`: curves along the sequence, and their means by depth and by heads."""
+"""The panels of `scaling`: curves along the sequence, with their means by depth and by
+heads.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +46,13 @@ _HEADS = (
     style.YELLOW,
     style.BLUE,
     "0.5",
-)  # 7 heads are not 1
+)  # distinguishes 7 heads from 1
 
 
 def draw(data: ScalingCurves) -> Figure:
-    """Draw a row for depth, and one for heads by each way of training: curves on the left, means on the right."""
+    """Draw one row for depth, and one for heads per training: curves on the left, means
+    on the right.
+    """
     with style.paper_figure(style.PAGE, 7.2) as figure:
         (depth_curves, by_depth), *rows = figure.subplots(3, 2, width_ratios=(1.25, 1))
         looks = _depth_looks(data.layers)
@@ -65,7 +69,7 @@ def draw(data: ScalingCurves) -> Figure:
 
 
 def _depth_looks(panel: Panel) -> dict[str, style.Look]:
-    """Give each depth a colour, and the models of one depth different dashes."""
+    """Return a colour for each depth, with different dashes for models of one depth."""
     looks, depths = dict(_REFERENCES), [len(of.heads) for of in _models(panel).values()]
     for i, label in enumerate(_models(panel)):
         dashes = _DASHES[depths[:i].count(depths[i]) % len(_DASHES)]
@@ -74,7 +78,7 @@ def _depth_looks(panel: Panel) -> dict[str, style.Look]:
 
 
 def _head_looks(panel: Panel) -> dict[str, style.Look]:
-    """Give each number of second-layer heads a colour."""
+    """Return a colour for each number of second-layer heads."""
     return _REFERENCES | {
         label: (_HEADS[of.heads[1] % len(_HEADS)], "-", 1.2) for label, of in _models(panel).items()
     }
@@ -111,7 +115,9 @@ def _draw_by_depth(ax: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> N
 
 
 def _draw_by_heads(ax: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> None:
-    """Draw points in the colours of the curves beside them, in the order of the number of heads."""
+    """Draw points in the colours of the curves beside them, in the order of the number
+    of heads.
+    """
     trained = sorted((of.heads[1], label) for label, of in _models(panel).items())
     written = sorted(
         (of.heads[1], label) for label, of in panel.compared.items() if of.kind == CIRCUIT
@@ -149,14 +155,16 @@ def _draw_by_heads(ax: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> N
 
 
 def _plain(axis: Axis) -> None:
-    """Write decimal numbers on a logarithmic axis of less than two decades."""
+    """Set decimal labels on a logarithmic axis of less than two decades."""
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
 def table(data: ScalingCurves) -> Rows:
-    """Make one row for each curve: mean KL past the first max_lag positions, and minus ML's and BMA's."""
+    """Return one row per curve: mean KL beyond the first max_lag positions, and minus
+    ML's and BMA's.
+    """
     rows = [["lags", "length", "heads", "mean KL", "minus ML", "minus BMA"]]
     for row in (data.layers, data.plain_heads, data.heads):
         for label, found in row.kl.items():

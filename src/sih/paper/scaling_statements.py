@@ -1,4 +1,4 @@
-"""How depth and heads change what is learned (App. B)."""
+"""Statements on the effect of depth and heads (App. B)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FAILS = Rule("at least", 2.0, 1.25)
 
 
 SAME = Rule("at least", 0.9, 0.8)
-"""Not better by more than a tenth; up to a fifth with a remark."""
+"""Tolerance: not better by more than a tenth, or up to a fifth with a remark."""
 
 
 Wanted = Callable[[TrainedModel, TrainedModel], bool]
@@ -27,9 +27,10 @@ Wanted = Callable[[TrainedModel, TrainedModel], bool]
 def _pairs(
     models: Models, rule: Rule | None, data: ScalingCurves, wanted: Wanted
 ) -> list[Measured]:
-    """Compare each model that fits with every other that is wanted beside it, each seed with each.
+    """Return the ratio of each model that fits to every other wanted one, each seed
+    with each.
 
-    Without a rule by the mean, with the windows beside it.
+    Without a rule the ratio is that of the means, with the windows as parts.
     """
     found = []
     for row in data.rows:
@@ -60,7 +61,9 @@ def _more_layers(models: Models, rule: Rule, data: ScalingCurves) -> list[Measur
 
 
 def _more_heads(models: Models, rule: Rule, data: ScalingCurves) -> list[Measured]:
-    """Compare each number of heads, up to as many as the circuit needs, with the next smaller one, by the mean."""
+    """Return the ratio of each number of heads, up to the circuit's, to the next
+    smaller one, by the mean.
+    """
     counts: dict[tuple[int, ...], set[int]] = {}
     for one in (one for row in data.rows for one in row.models.values() if one in models):
         counts.setdefault((*one.lags, one.length), set()).add(one.heads[1])
@@ -96,7 +99,9 @@ def _scaled(
     remark: str = "",
     section: str = "",
 ) -> Iterable[Statement[ScalingCurves]]:
-    """Make a statement on models trained as in the paper, and one for each of our recipes."""
+    """Return one statement on models trained as in the paper, and one per preset of
+    this package.
+    """
 
     def of(id: str, section: str, text: str, training: Training) -> Statement[ScalingCurves]:
         wanted = replace(models, training=training)
@@ -120,7 +125,8 @@ TWO_LAYERS, TWO_LAYERS_RECIPE, TWO_LAYERS_ADAM = _scaled(
 MORE_LAYERS, MORE_LAYERS_RECIPE, MORE_LAYERS_ADAM = _scaled(
     "more-layers", "More than three layers do no better than three",
     Models("standard", layers=(4, 5), usual_width=True), _more_layers, SAME, "× three layers",
-    f"mean KL with four or five layers over that with three, the least of all pairs of seeds, {BY_PAIR}",
+    "mean KL with four or five layers over that with three, the least of all pairs of seeds, "
+    f"{BY_PAIR}",
     section="App. B; Fig. 6 left",
 )  # fmt: skip
 
@@ -128,10 +134,11 @@ MORE_LAYERS, MORE_LAYERS_RECIPE, MORE_LAYERS_ADAM = _scaled(
 MORE_HEADS, MORE_HEADS_RECIPE, _ = _scaled(
     "more-heads", "More second-layer heads bring trained models closer to maximum likelihood, up to as many as lags",
     Models("standard", usual_width=True), _more_heads, BELOW, "× fewer heads",
-    "mean KL with more heads over that with the next smaller number, the worst step up to as many as the circuit needs "
+    "mean KL with more heads over that with the next smaller number, the worst step up to as many "
+    "as the circuit needs "
     "(as lags, where they are contiguous), each seed with each",
-    "It is judged by the mean: in the first window the paper's own circuit, which with more heads is surer, has up to "
-    "1.2 times the KL that it has with fewer. The windows stand beside it.",
+    "The rule uses the mean. In the first window the paper's own circuit is more certain with "
+    "more heads, and has up to 1.2 times the KL that it has with fewer. The windows are shown too.",
     section="App. B; Fig. 6 right",
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The task and the circuit at a glance: the paper's Fig. 1, of a trained model."""
+"""The task and the circuit at a glance: the paper's Fig. 1, with a trained model."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from sih.training.runs.run_store import RunStore
 class TeaserConfig(Seeded):
     """A model of three layers, and a sequence of its task.
 
-    The usual one is trained on lags 1 and 2, 4 states and length 32, with rows of P that are far
-    enough from uniform that a few tokens tell the lags apart.
+    The default model is trained on lags 1 and 2, 4 states and length 32. Its rows of P
+    are far enough from uniform that a few tokens identify the lag.
     """
 
     model: str = "teaser-1.2"
@@ -32,10 +32,10 @@ class TeaserConfig(Seeded):
 
 @dataclass(frozen=True, eq=False)
 class Teaser:
-    """Holds sequences, as states from 0, and the model's attention on the last of them.
+    """Sequences, as states from 0, and the model's attention on the last of them.
 
-    `examples` has one for each lag. `weights`, at the last token shown, has the third layer's
-    attention to what each lag would copy.
+    `examples` has one sequence per lag. `weights` is the third layer's attention to
+    each lag's candidate, at the last token shown.
     """
 
     config: TeaserConfig
@@ -46,18 +46,19 @@ class Teaser:
     tokens: Int[Tensor, " time"]
     weights: Float[Tensor, " lag"]
     maps: Float[Tensor, "layer query key"]
-    """Of the first head of each layer, without the last position: no token follows it."""
+    """Maps of the first head of each layer, without the last position: no token follows
+    it."""
     heads: tuple[int, ...]
 
 
 def reads(config: TeaserConfig, store: object) -> tuple[str, ...]:
-    """Return the one model."""
+    """Return the name of the one model."""
     return (config.model,)
 
 
 @torch.no_grad()
 def compute(config: TeaserConfig, store: RunStore) -> Teaser:
-    """Draw sequences of every lag, and run the model on one more."""
+    """Return sequences of every lag, and the model's attention on one more."""
     rng = config.rng()
     run = store.run(config.model)
     task: Task = run.task

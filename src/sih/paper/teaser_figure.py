@@ -1,4 +1,6 @@
-"""The task and the circuit at a glance: sequences with arrows from parent to child, and a map for each layer."""
+"""The task and the circuit at a glance: sequences with arrows from parent to child, and
+one map per layer.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from sih.results.tables import braces
 CAPTION = (
     "Top: interleaved Markov chains, a sequence of each lag; arrows lead from a token's parent to "
     "it, shades tell the interleaved chains apart, tokens without an arrow come from the "
-    "stationary distribution. Middle: the task, to predict the next token of a sequence whose lag is not "
+    "stationary distribution. Middle: the task, to predict the next token of a sequence whose lag "
+    "is not "
     "given; the numbers are the attention of a trained model's third layer to the candidates. "
     "Bottom: the model's attention on that sequence, a layer a map (query down, key across; "
     "darker is more, relative to the query's largest). Titles are the paper's words. The model is "
@@ -34,7 +37,9 @@ _TITLES = (
 
 
 def draw(data: Teaser) -> Figure:
-    """Draw sequences of every lag on top, one whose lag is asked for below, and the attention on it at the bottom."""
+    """Draw sequences of every lag on top, one with an unknown lag below, and the
+    attention on it at the bottom.
+    """
     lags = data.lags
     with style.paper_style():
         above, below = (0.42 + 0.09 * max(lags)) * (len(lags) + 1), 2.8
@@ -66,7 +71,7 @@ def _model_in_words(data: Teaser) -> str:
 
 
 def _draw_question(ax: Axes, data: Teaser) -> None:
-    """Draw the sequence without its arrows, and the parents that the next token may have."""
+    """Draw the sequence without its arrows, and the possible parents of the next token."""
     shown = data.config.shown
     _draw_tokens(ax, data, data.tokens[:shown].tolist(), None)
     ax.text(shown, 0, "?", ha="center", va="center", fontsize=10, fontweight="bold")

@@ -1,4 +1,6 @@
-"""KL along the sequence for trained models beside circuits, BMA and ML: the paper's Fig. 4."""
+"""KL along the sequence for trained models, with circuits, BMA and ML: the paper's Fig.
+4.
+"""
 
 from __future__ import annotations
 
@@ -58,10 +60,11 @@ Rate = Float[Tensor, "sequence time"]
 
 @dataclass(frozen=True)
 class TrainedConfig(Seeded, Strengths):
-    """Asks for all shipped models that are `CHOSEN`, or for models by name or folder.
+    """The models: all shipped ones that are `CHOSEN`, or models by name or folder.
 
-    So many sequences at length 128, twice as many at shorter lengths. Disentangled models, which take many times as
-    long, predict the first `disentangled_sequences` only, or twice as many.
+    The numbers of sequences hold at length 128 and double at shorter lengths.
+    Disentangled models take many times as long, so they predict only the first
+    `disentangled_sequences`, or twice as many.
     """
 
     lag_sets: LagSets = (
@@ -78,14 +81,17 @@ class TrainedConfig(Seeded, Strengths):
     disentangled_sequences: Several = 192
     """Sequences for disentangled models."""
     circuit_sequences: Size = 2048
-    """Sequences at length 128 for the circuits that models are compared with: late in a sequence they rarely err."""
+    """Sequences at length 128 for the circuits used as references: late in a sequence
+    they rarely err."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelKL:
-    """What is judged of one model: its KL, beside that of the paper's circuit with as many second-layer heads.
+    """The KL of one model, and that of the paper's circuit with the same number of
+    second-layer heads.
 
-    `between` says by window where it lies between BMA (0) and ML (1), in the windows where these differ.
+    `between` is the model's position between BMA (0) and ML (1) by window, for windows
+    in which these differ.
     """
 
     model: TrainedModel
@@ -96,17 +102,21 @@ class ModelKL:
 
 @dataclass(frozen=True, eq=False)
 class TrainedPanel(Panel):
-    """Holds the curves of one matrix. One of several seeds is their mean on every sequence; `models` has each alone."""
+    """The curves of one matrix. A curve of several seeds is their mean; `models` has
+    each seed.
+    """
 
     length: int
     matrix: str
-    """Which matrix it is, in words."""
+    """The matrix, in words."""
     models: dict[str, ModelKL]
 
 
 @dataclass(frozen=True, eq=False)
 class TrainedCurves:
-    """Holds a panel for each lag set and length, for each matrix if its models have several, and what is missing."""
+    """One panel per lag set and length (and per matrix if there are several), with the
+    missing models.
+    """
 
     config: TrainedConfig
     panels: tuple[TrainedPanel, ...]
@@ -114,18 +124,22 @@ class TrainedCurves:
 
     @property
     def models(self) -> list[ModelKL]:
-        """List what was measured of every model."""
+        """Return the measurements of every model."""
         return [one for each in self.panels for one in each.models.values()]
 
 
 def reads(config: TrainedConfig, store: RunStore) -> tuple[str, ...]:
-    """Name the models of the configuration, or all shipped ones that are `CHOSEN` and have its lags."""
+    """Return the names in the configuration, or all shipped models that are `CHOSEN`
+    and have its lags.
+    """
     chosen = shipped_models(*CHOSEN).items()
     return config.models or tuple(name for name, one in chosen if one.lags in config.lag_sets)
 
 
 def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
-    """Draw every panel's sequences once, run trained models on them, and circuits as `circuit_law` has it."""
+    """Return the curves of trained models and circuits, on one set of sequences per
+    panel.
+    """
     runs, missing = store.finished(reads(config, store))
     facts = described(runs.values())
     panels = []
@@ -140,9 +154,10 @@ def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
 
 
 def label_of(compared: Compared, lags: tuple[int, ...]) -> str:
-    """Name a curve of trained models by their kind, their second-layer heads and how they were trained.
+    """Return a label for trained models: their kind, their second-layer heads and their
+    training.
 
-    K heads are as many as the construction has, for whatever lags.
+    K heads are as many as the construction has, for any lags.
     """
     count = least_heads(lags).heads
     names: dict[tuple[int, ...], str] = {(1, 1, 1): "1 head", (1, count, 1): "K heads"}
@@ -153,7 +168,9 @@ def label_of(compared: Compared, lags: tuple[int, ...]) -> str:
 def _panel(
     config: TrainedConfig, task: Task, runs: list[Run], facts: dict[str, TrainedModel]
 ) -> TrainedPanel:
-    """Measure circuits and predictors on many sequences, and models on the first of them."""
+    """Return a panel: circuits and predictors on many sequences, and models on the
+    first of them.
+    """
     size = sequences_at(task.length, config.sequences)
     drawn = max(size, config.circuit_sequences) if task.length >= PAPER_LENGTH else size
     tokens = sample(task, drawn, rng=config.fresh_rng()).tokens
@@ -168,7 +185,7 @@ def _panel(
     judged: dict[str, ModelKL] = {}
     for found, group in by_seeds(runs).items():
         label = label_of(found, task.lags)
-        if label in compared:  # of the same heads, but of another width, or trained in another way
+        if label in compared:  # the same heads, but another width or training
             label += f", d={found.dim}" if found.dim else f", {', '.join(found.models)}"
         few = (
             sequences_at(task.length, config.disentangled_sequences)
@@ -190,14 +207,18 @@ def _panel(
 
 
 def sequences_at(length: int, sequences: int) -> int:
-    """Return how many sequences of a length are drawn, twice as many of those below the paper's."""
+    """Return the number of sequences of a length: twice as many below the paper's
+    length.
+    """
     return sequences if length >= PAPER_LENGTH else 2 * sequences
 
 
 def circuit_beside(
     task: Task, heads: tuple[int, ...], circuits: dict[str, DisentangledTransformer]
 ) -> tuple[str, DisentangledTransformer]:
-    """Return the label and the model of the paper's circuit with a trained model's second-layer heads."""
+    """Return the label and the model of the paper's circuit with a trained model's
+    second-layer heads.
+    """
     count = heads[1]
     if count >= circuits["construction"].config.heads[1]:
         return "construction", circuits["construction"]
@@ -208,9 +229,10 @@ def circuit_beside(
 
 
 def place_between(rows: Rate, bma: Rate, ml: Rate, max_lag: int) -> dict[str, Pair]:
-    """Return where a model's KL lies between BMA's (0) and ML's (1), by window, with the error of all three.
+    """Return a model's position between BMA (0) and ML (1), by window, with the error
+    of all three.
 
-    Windows in which BMA and ML do not differ by more than four standard errors are left out.
+    Windows in which BMA and ML differ by at most four standard errors are omitted.
     """
     found = {}
     for first, last in windows(max_lag, rows.shape[1] - 1):

@@ -1,4 +1,4 @@
-"""Trained models beside the circuits. A band over several seeds is their range."""
+"""Trained models and circuits. A band over several seeds is their range."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _SHADES = {
     "standard": (style.GREEN, "#00402E", "#7FCFB9", "#5B7F00"),
     "disentangled": (style.PURPLE, "#7A1F5C", "#E8B9D3", "#5E4FA2"),
 }
-"""Colours of a kind of model, one for each way of training, that of the paper first."""
+"""Colours of a kind of model, one per training, the paper's first."""
 
 _PLAIN = 2.0
-"""How much wider the lines of models are that were trained as the paper trains."""
+"""Factor in line width for models trained as in the paper."""
 
 _HEADS: dict[str, tuple[Any, float]] = {"K heads": ("-", 1.2), "1 head": ((0, (4, 1)), 0.9)}
 
@@ -36,7 +36,7 @@ _OTHER_DASHES: tuple[Any, ...] = ((0, (2, 1)), (0, (1, 0.6)), (0, (3, 1, 1, 1)),
 
 
 def caption(config: TrainedConfig) -> str:
-    """Say what is shown of the tasks that were asked for."""
+    """Return the caption for the requested tasks."""
     return (
         "KL divergence of the predicted from the true next-token distribution (nats) along the sequence, "
         "for circuits written "
@@ -54,7 +54,7 @@ def caption(config: TrainedConfig) -> str:
 
 
 def draw(data: TrainedCurves) -> Figure:
-    """Draw trained models beside the circuits. A band over several seeds is their range."""
+    """Draw trained models and circuits. A band over several seeds is their range."""
     return draw_panels(
         data.panels,
         [title_of(panel) for panel in data.panels],
@@ -66,13 +66,13 @@ def draw(data: TrainedCurves) -> Figure:
 
 
 def title_of(panel: TrainedPanel) -> str:
-    """Return the lags, the length and the matrix of a panel, and K."""
+    """Return a panel's title: lags, length, matrix and K."""
     where = f"T = {panel.length}, {panel.matrix}"
     return f"{braces(panel.lags)}, {least_heads_title(panel)}, {where}"
 
 
 def _trained_looks(panels: Sequence[Panel]) -> dict[str, style.Look]:
-    """Give each kind of model and way of training a colour, and each number of heads dashes."""
+    """Return a colour for each kind and training, and dashes for each number of heads."""
     found: dict[str, Compared] = {}
     for panel in panels:
         found |= {label: of for label, of in panel.compared.items() if of.trained}
@@ -93,7 +93,9 @@ def _trained_looks(panels: Sequence[Panel]) -> dict[str, style.Look]:
 
 
 def _seed_ranges(panel: TrainedPanel) -> dict[str, Band]:
-    """Find the lowest and the highest seed at every position, of the curves that have several."""
+    """Return the lowest and the highest seed at every position, for curves of several
+    seeds.
+    """
     several = {label: of.models for label, of in panel.compared.items() if len(of.models) > 1}
     found = {}
     for label, names in several.items():
@@ -103,5 +105,7 @@ def _seed_ranges(panel: TrainedPanel) -> dict[str, Band]:
 
 
 def table(data: TrainedCurves) -> Rows:
-    """Tabulate mean KL past the first max_lag positions, with its standard error over sequences."""
+    """Return mean KL beyond the first max_lag positions, with its standard error over
+    sequences.
+    """
     return mean_kl_table(data.panels, titles=[title_of(panel) for panel in data.panels])

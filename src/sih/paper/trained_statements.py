@@ -1,8 +1,9 @@
-"""How well trained transformers predict (Sec. 6).
+"""Statements on the predictions of trained transformers (Sec. 6).
 
-A model's KL is compared with that of the paper's circuit with as many second-layer heads, on the
-same sequences, over all positions past the first max_lag and in each window of them. The worst of
-these speaks for the model: at length 128 the mean is decided by the first 32 tokens.
+A model's KL is compared with that of the paper's circuit with the same number of
+second-layer heads, on the same sequences. The comparison covers all positions beyond
+the first max_lag, and each window of them. The worst of these counts: at length 128 the
+first 32 tokens dominate the mean.
 """
 
 from __future__ import annotations
@@ -18,31 +19,34 @@ from sih.results.judging import BEYOND, MATCH, Measured, Rule, ShareRule, Statem
 from sih.results.models import Models, TrainedModel, Training
 
 BELOW = Rule("at most", 1.02, 1.1)
-"""Not above, but for a fiftieth; up to a tenth with a remark."""
+"""Tolerance: not above, except by a fiftieth; up to a tenth with a remark."""
 
 NEARER_BMA = Rule("at most", 0.5, 0.5)
 
 WIDTH = 64
-"""The usual one of a standard transformer."""
+"""The default width of a standard transformer."""
 
 BY_WINDOW = (
     "past the largest lag, or in the window of positions where it is the most; a KL below "
-    f"{FLOOR:g} counts as {FLOOR:g}, and a window in which the circuit's is not known to {KNOWN:.0%} is left out"
+    f"{FLOOR:g} counts as {FLOOR:g}, and a window in which the circuit's is not known to "
+    f"{KNOWN:.0%} is left out"
 )
 BY_PAIR = (
     "past the largest lag, or in the window of positions that speaks most against it; a KL below "
-    f"{FLOOR:g} counts as {FLOOR:g}, and a window in which the other's is not known to {KNOWN:.0%} is left out"
+    f"{FLOOR:g} counts as {FLOOR:g}, and a window in which the other's is not known to "
+    f"{KNOWN:.0%} is left out"
 )
 
 RECIPES: dict[str, tuple[Training, str]] = {
     "recipe": ("SOAP", "preset auto (SOAP)"),
     "recipe-adam": ("Adam", "preset harmonic (Adam)"),
 }
-"""The ends of names of statements on models trained with our recipes, and what they say."""
+"""Suffixes of statements on models trained with the presets of this package, with their
+descriptions."""
 
 
 def chosen(models: Models, data: TrainedCurves) -> list[ModelKL]:
-    """Return what was measured of the models that fit."""
+    """Return the measurements of the models that fit."""
     return [one for one in data.models if one.model in models]
 
 
@@ -56,7 +60,9 @@ def by_window(beside: Times) -> tuple[Measured, ...]:
 def beside_reference(
     model: TrainedModel, beside: Times, rule: Rule | None, note: str = ""
 ) -> Measured:
-    """Return how many times a reference's KL a model's is, where that speaks most against the rule; or in the mean."""
+    """Return a model's KL relative to a reference's: the worst case for the rule, or
+    the mean without one.
+    """
     parts = by_window(beside)
     found = rule.worst(parts) if rule else parts[0]
     where = "mean" if found.label == "mean" else f"{found.label} tokens seen"
@@ -66,12 +72,12 @@ def beside_reference(
 
 
 def against_circuit(one: ModelKL, rule: Rule) -> Measured:
-    """Return how many times the circuit's KL a model's is, in the worst window."""
+    """Return a model's KL relative to the circuit's, in the worst window."""
     return beside_reference(one.model, one.circuit, rule)
 
 
 def over_circuit(models: Models, rule: Rule, data: TrainedCurves) -> list[Measured]:
-    """Compare each model with the circuit that has as many heads."""
+    """Return the comparison of each model with the circuit of the same number of heads."""
     return [against_circuit(one, rule) for one in chosen(models, data)]
 
 
@@ -80,13 +86,16 @@ def _matches(
 ) -> Statement[TrainedCurves]:
     return Statement(
         id, section, text, trained.EXPERIMENT, partial(over_circuit, models, MATCH), MATCH, "× construction",
-        f"mean KL of the trained model over that of the construction with as many heads, {BY_WINDOW}; the worst model",
+        "mean KL of the trained model over that of the construction with as many heads, "
+        f"{BY_WINDOW}; the worst model",
         remark, models,
     )  # fmt: skip
 
 
 def _matches_construction(kind: str) -> Iterable[Statement[TrainedCurves]]:
-    """Make a statement on models trained as in the paper, and one for each of our recipes that there is."""
+    """Return one statement on models trained as in the paper, and one per preset of
+    this package.
+    """
     text = f"Trained {kind} transformers with the optimal number of heads match the construction"
     models = Models(kind, "paper", "needed")
     yield _matches(f"{kind}-trained", "Sec. 6, main results; Fig. 4", f"{text}.", models, LATE)
@@ -103,9 +112,10 @@ def _matches_construction(kind: str) -> Iterable[Statement[TrainedCurves]]:
 
 
 LATE = (
-    "The mean is decided by the first 32 tokens, where a model that hedges is better than the construction. Late in a "
-    "sequence the construction is all but certain of the lag, and trained models are less so. It is about the "
-    "construction's KL, not every solution's: with {3,5,7} the looking circuit (docs/results) has 0.86 times that in "
+    "The first 32 tokens dominate the mean, and there a model that hedges is better than the "
+    "construction. Late in a sequence the construction is almost certain of the lag, and trained "
+    "models are less so. The statement concerns the construction's KL, not every solution's. With "
+    "{3,5,7} the circuit `looking` (docs/results) has 0.86 times that in "
     "the mean, and 1.4 to 1.5 times from 17 to 32 tokens."
 )
 
@@ -117,9 +127,11 @@ ONE_HEAD = Models(training="paper", heads="one")
 
 ONE_HEAD_TRAINED = Statement(
     "one-head-trained", "Sec. 6, main results; Fig. 4",
-    "With one second-layer head, where the construction needs more, trained transformers beat its one-head form.",
+    "With one second-layer head, where the construction needs more, trained transformers beat its "
+    "one-head form.",
     trained.EXPERIMENT, partial(over_circuit, ONE_HEAD, BELOW), BELOW, "× construction",
-    f"mean KL trained with one head over that of the construction with one head, {BY_WINDOW}; the worst model",
+    f"mean KL trained with one head over that of the construction with one head, {BY_WINDOW}; the "
+    "worst model",
     "", ONE_HEAD,
 )  # fmt: skip
 
@@ -127,7 +139,8 @@ TWO_LAGS = Models(training="paper", heads="needed", number_of_lags=2)
 
 TWO_LAGS_TRAINED = _matches(
     "two-lags-trained", "Sec. 6, main results; Fig. 4, last panel",
-    "For two lags one head is enough, for trained transformers too: they match the construction with one head.",
+    "For two lags one head is enough, for trained transformers too: they match the construction "
+    "with one head.",
     TWO_LAGS,
 )  # fmt: skip
 
@@ -135,13 +148,16 @@ NARROW = Models("standard", "paper", "needed", usual_width=True, longer_than=WID
 
 WIDTH_64 = _matches(
     "width-64", "Sec. 6, last paragraph",
-    "A width smaller than the sequence is long (64 < 128) is enough for optimal performance, that of the construction.",
+    "A width smaller than the length of the sequence (64 < 128) is enough for optimal "
+    "performance, that of the construction.",
     NARROW, LATE,
 )  # fmt: skip
 
 
 def _places(data: TrainedCurves) -> list[Measured]:
-    """Return where each model lies between BMA (0) and ML (1) in its first window; its parts are all windows."""
+    """Return each model's position between BMA (0) and ML (1) in its first window, with
+    all windows as parts.
+    """
     found = []
     for one in chosen(TWO_LAGS, data):
         parts = tuple(Measured.of(*pair, name) for name, pair in one.between.items())
@@ -154,11 +170,13 @@ def _places(data: TrainedCurves) -> list[Measured]:
 
 TWO_LAGS_SHORT = Statement(
     "two-lags-short", "Sec. 6, main results; Fig. 4, last panel",
-    "For two lags and short sequences trained transformers are closer to the Bayesian average than to ML.",
+    "For two lags and short sequences trained transformers are closer to the Bayesian average "
+    "than to ML.",
     trained.EXPERIMENT, _places, NEARER_BMA, "of the way",
-    "where the KL of the trained model lies between BMA (0) and ML (1) in the first window of positions, which is what "
-    "the sentence is about; the later windows stand beside it and are not judged",
-    "It is about what training finds, not about every solution: the construction is at about 2, beyond ML.",
+    "position of the trained model's KL between BMA (0) and ML (1) in the first window of "
+    "positions, as in the paper's sentence; later windows are shown but not judged",
+    "The statement concerns trained models, not every solution: the construction is at about 2, "
+    "beyond ML.",
     TWO_LAGS,
 )  # fmt: skip
 
@@ -166,7 +184,7 @@ FOUND = Models(training="paper")
 
 
 def _found(data: TrainedCurves) -> list[Measured]:
-    """Return 1 for each run that matches the construction in every window, else 0."""
+    """Return 1 for each run that matches the construction in every window, otherwise 0."""
     found = []
     for one in chosen(FOUND, data):
         beside = against_circuit(one, MATCH)
@@ -178,12 +196,15 @@ def _found(data: TrainedCurves) -> list[Measured]:
 
 PAPER_TRAINING = Statement(
     "paper-training", "Sec. 6, setup",
-    "Adam at a constant rate of 0.001 on batches of 256 finds these solutions; the paper does not give the number of "
+    "Adam at a constant rate of 0.001 on batches of 256 finds these solutions; the paper does not "
+    "give the number of "
     "steps.",
     trained.EXPERIMENT, _found, ShareRule(), "of the runs",
-    f"share of the runs whose KL is at most {MATCH.slack:g} times that of the construction with as many heads, in the "
-    "mean and in every window of positions, with Wilson's interval; 1 is a run that does, 0 one that does not",
-    "How good those are that do not is in the rows above.", FOUND, share,
+    f"share of the runs whose KL is at most {MATCH.slack:g} times that of the construction with "
+    "as many heads, in the "
+    "mean and in every window of positions, with Wilson's interval; 1 is a run that does, 0 one "
+    "that does not",
+    "The rows above give the quality of the other runs.", FOUND, share,
 )  # fmt: skip
 
 STATEMENTS = (

@@ -1,1 +1,3 @@
-"""Reports which statements of the paper hold, each with what was measured and the rule that judged it."""
+"""The report: which statements of the paper hold, with the measurement and the rule of
+each.
+"""

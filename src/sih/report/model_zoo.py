@@ -1,4 +1,5 @@
-"""The model zoo: every shipped model, how it was trained, how good it is and when to use it.
+"""The model zoo: every shipped model, how it was trained, how good it is and when to
+use it.
 
 `docs/models.md` is this page, written by `sih models --page docs/models.md`.
 """
@@ -33,7 +34,8 @@ VERSION = 1
 READ = 512
 """Sequences on which the last layer is read."""
 SELECTIVE = SHIPPED / "selective.json"
-"""For each shipped model, what its last layer has on the true lag's candidate, and what the exact posterior has."""
+"""For each shipped model, its last layer's attention to the true lag's candidate, and
+the exact posterior."""
 
 UNAIDED = "Unaided training, standard transformers"
 UNAIDED_HEADS = "Unaided training, one or few second-layer heads"
@@ -57,7 +59,7 @@ USES: dict[str, str] = {
     "`disentangled-1.2.3` is the usual first choice.",
     OTHER_TASKS: "Use these for tasks that differ from the paper's.",
 }
-"""The sections of the page, and when to use their models."""
+"""The sections of the page, with advice on when to use their models."""
 
 
 def use_of(config: TrainConfig) -> str:
@@ -82,9 +84,11 @@ def use_of(config: TrainConfig) -> str:
 
 @torch.no_grad()
 def selection_of(run: Run) -> tuple[float, float] | None:
-    """Return the attention of the last layer's most selective head to the true lag's candidate.
+    """Return the attention of the last layer's most selective head to the true lag's
+    candidate.
 
-    With it comes the exact posterior of that lag at the same queries. None for other tasks than `Task`.
+    The second number is the exact posterior of that lag at the same queries. None for
+    other tasks than `Task`.
     """
     task = run.task
     if not isinstance(task, Task):
@@ -104,7 +108,9 @@ def selection_of(run: Run) -> tuple[float, float] | None:
 
 
 def measure_selections(runs: Iterable[Run], path: Path = SELECTIVE) -> dict[str, Any]:
-    """Measure `selection_of` the runs that are not in the file yet, and write the file of these runs alone."""
+    """Measure `selection_of` the runs that are missing in the file, and write the file
+    for these runs alone.
+    """
     known = selections()
     found = {run.name: known[run.name] if run.name in known else selection_of(run) for run in runs}
     write_json(path, found, indent=1)
@@ -112,7 +118,7 @@ def measure_selections(runs: Iterable[Run], path: Path = SELECTIVE) -> dict[str,
 
 
 def selections() -> dict[str, Any]:
-    """Return what the file has, nothing if there is none."""
+    """Return the entries of the file, empty if there is none."""
     if not SELECTIVE.exists():
         return {}
     with reading(SELECTIVE, "holds no selections"):
@@ -121,7 +127,9 @@ def selections() -> dict[str, Any]:
 
 
 def selective(name: str) -> bool | None:
-    """Return whether a shipped model has a selective head; None where that was not measured."""
+    """Return whether a shipped model has a selective head; None if that was not
+    measured.
+    """
     pair = selections().get(name)
     return None if pair is None else pair[0] >= SELECTS * pair[1]
 
@@ -154,7 +162,7 @@ def entry(run: Run) -> dict[str, Any]:
 
 
 def model_entry(run: Run) -> dict[str, Any]:
-    """Return a shipped model as `sih models --json` has it."""
+    """Return a shipped model's entry in `sih models --json`."""
     section = use_of(run.config)
     return {
         **entry(run),
@@ -170,7 +178,7 @@ def listing(name: str, entries: Sequence[dict[str, Any]]) -> str:
 
 
 def page(runs: Sequence[Run]) -> str:
-    """Return the page of the model zoo as Markdown: one table for each section."""
+    """Return the page of the model zoo as Markdown: one table per section."""
     by_use: dict[str, list[Run]] = {section: [] for section in USES}
     for run in runs:
         by_use[use_of(run.config)].append(run)
@@ -218,14 +226,16 @@ The tables have one row per model.
 
 
 def _way(config: TrainConfig) -> str:
-    """Return how a model was trained, without numbers of steps."""
+    """Return a model's training, without numbers of steps."""
     if trained_briefly(config).endswith("only"):
         return UNAIDED_WAY
     return re.sub(r" for [\d,]+ of [\d,]+ steps", " at first", how_trained(config))
 
 
 def write_page(path: Path, runs: Sequence[Run]) -> None:
-    """Write the page, after reading the last layers of all models if there is one that is not in the file yet."""
+    """Write the page, after reading the last layers of all models if one is missing in
+    the file.
+    """
     if {run.name for run in runs} != selections().keys():
         measure_selections(runs)
     with atomic_write(path) as file:

@@ -1,6 +1,7 @@
-"""Writes the report as one HTML file that needs nothing else, and the same statements as JSON.
+"""The report as one self-contained HTML page, and the same statements as JSON.
 
-No script, no address is loaded (the page forbids it to itself), figures are inside; it prints on A4.
+The page has no script, and it loads no address (its own policy forbids that). Figures
+are inside; it prints on A4.
 """
 
 import base64
@@ -23,12 +24,12 @@ from sih.results.models import PAPER_LENGTH
 HTML, JSON = "report.html", "report.json"
 MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈…✗○–", strict=True))
 FULL_WIDTH = 1350
-"""Pixels of a figure as wide as the page; narrower ones are shown narrower."""
+"""Pixels of a figure as wide as the page; smaller ones are shown narrower."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A figure as the page shows it. There is no picture where there is no data."""
+    """A figure on the page, without a picture if there is no data."""
 
     name: str
     caption: str
@@ -45,7 +46,7 @@ def write_report(out: Path, figures: list[Shown], findings: list[Finding]) -> li
 
 
 def page(figures: list[Shown], findings: list[Finding]) -> str:
-    """Make the whole HTML document."""
+    """Return the whole HTML document."""
     papers = [one for one in findings if one.statement.section != BEYOND]
     ours = [one for one in findings if one.statement.section == BEYOND]
     counts = Counter(one.verdict for one in papers)
@@ -66,8 +67,10 @@ def page(figures: list[Shown], findings: list[Finding]) -> str:
     links = " · ".join(f'<a href="#{name}">{title}</a>' for name, (title, _) in sections.items())
     body = [
         "<header><h1>Selective Induction Heads: what held</h1>",
-        f"<p>Every statement of the paper (ICLR 2025) that this project measures, with its verdict: {verdicts}. "
-        f"A statement opens its rule and its numbers, a verdict its figure. Made by {versions}.</p></header>",
+        "<p>Every statement of the paper (ICLR 2025) that this project measures, with its "
+        f"verdict: {verdicts}. "
+        "A statement opens its rule and its numbers, a verdict its figure. Made by "
+        f"{versions}.</p></header>",
         *(_section(id, title, text) for id, (title, text) in sections.items()),
         f'<nav aria-label="Contents">{links}</nav>',
     ]
@@ -79,7 +82,7 @@ FOLDED = ("added", "errata", "models", "again")
 
 
 def _section(id: str, title: str, text: str) -> str:
-    """Return a section. A closed one opens when something in it is followed to."""
+    """Return a section. A closed section opens when a link leads into it."""
     if id in FOLDED:
         title = f"<details><summary><h2>{title}</h2></summary>"
         return f'<section>{title}<div id="{id}">{text}</div></details></section>'
@@ -87,24 +90,36 @@ def _section(id: str, title: str, text: str) -> str:
 
 
 READING = (
-    "<p><b>Measured</b> is the number that decides, with two standard errors either way: over matrices for circuits, "
-    "over sequences for trained models. For a median it is the range over models, for a share of runs Wilson's "
-    "interval, for Claim 1 a proved bound on the error. A number without an interval is exact, or of one draw.</p>"
-    "<p><b>At the paper's own setting?</b> A model is, if it is trained as in the paper on sequences of length "
-    f"{PAPER_LENGTH}. Only such models decide what the paper states about training. Where there is none, the number "
-    "of the others is shown, and the verdict is <i>not measured at the paper's length</i>. Every shipped model that a "
+    "<p><b>Measured</b> is the number that decides, with two standard errors either way: over "
+    "matrices for circuits, "
+    "over sequences for trained models. For a median it is the range over models, for a share of "
+    "runs Wilson's "
+    "interval, for Claim 1 a proved bound on the error. A number without an interval is exact, or "
+    "of one draw.</p>"
+    "<p><b>At the paper's own setting?</b> A model is, if it is trained as in the paper on "
+    "sequences of length "
+    f"{PAPER_LENGTH}. Only such models decide what the paper states about training. Where there "
+    "is none, the number "
+    "of the others is shown, and the verdict is <i>not measured at the paper's length</i>. Every "
+    "shipped model that a "
     "statement is about is judged alone: &quot;3 of 8&quot; counts those that hold.</p>"
 )
 ADDED = (
-    "<p>Where the paper leaves a question open, or more can be had, this project adds: Claim 1 computed exactly "
-    "instead of sampled, and attacked by descent; the exponents of the error rates; the least number of heads for any "
-    "set of lags, with a proof for each; a circuit that is Bayes-optimal; certificates that compare every layer of a "
-    "circuit with its closed form; recipes that find the circuit by gradient descent in minutes.</p>"
+    "<p>Where the paper leaves a question open, or more can be had, this project adds: Claim 1 "
+    "computed exactly "
+    "instead of sampled, and attacked by descent; the exponents of the error rates; the least "
+    "number of heads for any "
+    "set of lags, with a proof for each; a circuit that is Bayes-optimal; certificates that "
+    "compare every layer of a "
+    "circuit with its closed form; recipes that find the circuit by gradient descent in "
+    "minutes.</p>"
 )
 AGAIN = (
-    "<p><code>sih reproduce --out out</code> makes this report and every figure; what has not changed is not made "
+    "<p><code>sih reproduce --out out</code> makes this report and every figure; what has not "
+    "changed is not made "
     "again. <code>sih reproduce --train --out out</code> first trains the models that are missing. "
-    "<code>sih figure NAME --out out</code> makes one figure and prints the numbers that rest on it; beside each "
+    "<code>sih figure NAME --out out</code> makes one figure and prints the numbers that rest on "
+    "it; beside each "
     "figure (PDF, SVG, PNG) its data is in <code>data/NAME.json</code> and <code>.npz</code>. "
     "The statements above are also in "
     "<code>report.json</code>.</p>"
@@ -112,7 +127,7 @@ AGAIN = (
 
 
 def number(value: float) -> str:
-    """Write a number with as many digits as a reader needs.
+    """Return a number with as many digits as a reader needs.
 
     >>> number(1234), number(0.031042), number(3.3e-13)
     ('1,234', '0.031', '3.3e-13')
@@ -129,7 +144,7 @@ def number(value: float) -> str:
 
 
 def span(interval: Interval | None) -> str:
-    """Write an interval by its ends, or as a number of either way where it is narrow.
+    """Return an interval by its ends, or as a number with ± if it is narrow.
 
     >>> span((0.9, 1.2)), span((1.0, 1.0 + 1e-9))
     (' [0.900, 1.200]', ' ± 5e-10')
@@ -143,7 +158,9 @@ def span(interval: Interval | None) -> str:
 
 
 def _summary(findings: list[Finding]) -> str:
-    """Return the table of verdicts: a line for each statement, whose words open it and whose verdict its figure."""
+    """Return the table of verdicts: one line per statement, which links to the
+    statement and, from the verdict, to its figure.
+    """
     rows = []
     for one in findings:
         asked = one.statement
@@ -189,7 +206,9 @@ def _finding(one: Finding) -> str:
 
 
 def _parts(one: Finding) -> str:
-    """Make the table of all numbers that were judged, with what each was chosen from."""
+    """Return the table of all judged numbers, with the parts from which each was
+    chosen.
+    """
     if len(one.each) < 2 and not any(each.parts for each in one.each):
         return ""
     rows = []
@@ -219,7 +238,7 @@ def _badge(verdict: Verdict) -> str:
 
 
 def css_class(verdict: Verdict) -> str:
-    """Return the name of a verdict in the style sheet.
+    """Return a verdict's class in the style sheet.
 
     >>> css_class("not measured at the paper's length")
     'not-measured-at-the-papers-length'
@@ -228,7 +247,7 @@ def css_class(verdict: Verdict) -> str:
 
 
 def _figures(figures: list[Shown]) -> str:
-    """Return all figures, closed to one line each. Those with one caption share it."""
+    """Return all figures, closed to one line each. Figures with one caption share it."""
     groups: dict[str, list[Shown]] = {}
     for each in figures:
         groups.setdefault(each.caption, []).append(each)
@@ -236,7 +255,7 @@ def _figures(figures: list[Shown]) -> str:
 
 
 def _group(figures: list[Shown]) -> str:
-    """Return figures of one caption: a single one with it, several below it."""
+    """Return the figures of one caption: a single one with it, several below it."""
     caption = figures[0].caption
     if len(figures) == 1:
         return _figure(figures[0], caption)
@@ -284,14 +303,15 @@ def _errata() -> str:
         for one in ERRATA
     ]
     intro = (
-        "<p>What is not quite as printed, each with the test that shows the printed form failing and the corrected one "
+        "<p>Places where the printed paper is not quite right, each with the test that shows the "
+        "printed form failing and the corrected one "
         "holding. Positions count from 1; k̂ and k̄ are the largest and the smallest lag.</p>"
     )
     return intro + html_table(["#", "Where", "Printed", "Should read", "Test"], rows, "errata")
 
 
 def _models(figures: list[Shown]) -> str:
-    """List every model that a figure read, and from where."""
+    """Return the list of models that the figures used, with their origins."""
     used = {model: source for one in figures for model, source in one.result.models.items()}
     if not used:
         return "<p>No figure read a trained model.</p>"

@@ -1,4 +1,5 @@
-"""Lists what is not quite as printed in the paper. docs/errata.md is the same with what follows from it.
+"""The errata: places where the printed paper is not quite right. docs/errata.md adds
+the consequences.
 
 Positions, rows and columns count from 1, as in the paper.
 """
@@ -13,7 +14,7 @@ class Erratum:
     printed: str
     corrected: str
     test: str
-    """Shows the printed form failing and the corrected one holding."""
+    """The test in which the printed form fails and the corrected form holds."""
 
 
 ERRATA: tuple[Erratum, ...] = (

@@ -1,4 +1,4 @@
-"""How long each figure takes, for an estimate of the time that is left."""
+"""Duration of each figure, to estimate the remaining time."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ SECONDS = {
     "cancellation": 1.2,
     "switching": 13.3,
 }
-"""Seconds of one core that each figure took with its data the first time on a machine, by
+"""Seconds of one core for each figure with its data, the first time on a machine, by
 `python -m benchmarks.figure_seconds`."""
 
 
 def seconds_of(name: str) -> float:
-    """Return how long an experiment takes beside the others; one that was not measured counts as their mean."""
+    """Return an experiment's relative duration; the mean if it was not measured."""
     return SECONDS.get(name, sum(SECONDS.values()) / len(SECONDS))

@@ -1,7 +1,7 @@
-"""The subjects of the report, joined: the one place that knows them all.
+"""The subjects of the report: the one place that lists them all.
 
-A subject exports two tuples, FIGURES and STATEMENTS. An experiment that no figure and no statement
-reads has no place here, so there is no third list.
+A subject exports two tuples, FIGURES and STATEMENTS. Experiments need no list, since
+each is read by a figure or a statement.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Named = TypeVar("Named")
 
 @runtime_checkable
 class Subject(Protocol):
-    """What the report takes from a folder."""
+    """The figures and statements of one folder."""
 
     FIGURES: tuple[Figure[Any], ...]
     STATEMENTS: tuple[Statement[Any], ...]
@@ -41,18 +41,18 @@ SUBJECTS: tuple[Subject, ...] = (
     shared_heads,
     switching_lags,
 )
-"""A new subject is a folder and a line here."""
+"""The subjects. A new one is a folder and a line here."""
 
 
 def figures(subjects: Iterable[Subject] = SUBJECTS) -> dict[str, Figure[Any]]:
-    """Return every figure by its name, those that go beyond the paper last."""
+    """Return every figure by name, those beyond the paper last."""
     every = [one for subject in subjects for one in subject.FIGURES]
     papers_first = sorted(every, key=lambda one: one.experiment.beyond)
     return by_name((one.name, one) for one in papers_first)
 
 
 def figure_named(name: str, every: Mapping[str, Figure[Any]]) -> Figure[Any]:
-    """Return a figure, or raise a ValueError with the nearest names."""
+    """Return a figure; raise a ValueError with the nearest names if there is none."""
     if name not in every:
         raise ValueError(
             f"there is no figure {name!r}{nearest_names(name, every) or '.'} `sih figure --list` lists all"
@@ -63,7 +63,7 @@ def figure_named(name: str, every: Mapping[str, Figure[Any]]) -> Figure[Any]:
 def statements(subjects: Iterable[Subject] = SUBJECTS) -> dict[str, Statement[Any]]:
     """Return every statement by its name, in the order of the paper, ours last.
 
-    Those that rest on an experiment beyond the paper come last of all.
+    Those of an experiment beyond the paper are at the very end.
     """
     every = [one for subject in subjects for one in subject.STATEMENTS]
     in_order = sorted(every, key=lambda one: (one.experiment.beyond, section_order(one.section)))
@@ -71,9 +71,9 @@ def statements(subjects: Iterable[Subject] = SUBJECTS) -> dict[str, Statement[An
 
 
 def section_order(section: str) -> tuple[bool, bool, str, bool]:
-    """Return where a section stands: sections, then appendices, then beyond the paper.
+    """Return a section's rank: sections, then appendices, then beyond the paper.
 
-    What is stated in several sections comes after what its first section alone states.
+    A statement of several sections follows those of its first section alone.
 
     >>> sorted(["App. B; Fig. 6", "Sec. 6, set-up", "Secs. 5.4 and 6", "Sec. 5.4"], key=section_order)
     ['Sec. 5.4', 'Secs. 5.4 and 6', 'Sec. 6, set-up', 'App. B; Fig. 6']
@@ -84,12 +84,12 @@ def section_order(section: str) -> tuple[bool, bool, str, bool]:
 
 
 def judge_all(results: Mapping[str, Result[Any]], every: Iterable[Statement[Any]]) -> list[Finding]:
-    """Judge statements on results, which are given by their experiment's name."""
+    """Return findings for statements, from results by the experiment's name."""
     return [judge(one, results.get(one.experiment.name)) for one in every]
 
 
 def judge(statement: Statement[Any], result: Result[Any] | None) -> Finding:
-    """Judge a statement, or say why there is no number."""
+    """Return the finding for a statement, or the reason why there is no number."""
     if result is None:
         return not_measured(statement, f"figure {statement.experiment.name} was not made")
     if result.data is None:
@@ -100,12 +100,12 @@ def judge(statement: Statement[Any], result: Result[Any] | None) -> Finding:
 def resting_on(
     experiment: Experiment[Any, Any], subjects: Iterable[Subject] = SUBJECTS
 ) -> list[Statement[Any]]:
-    """Return the statements whose numbers come from this experiment."""
+    """Return the statements with numbers from this experiment."""
     return [one for one in statements(subjects).values() if one.experiment.name == experiment.name]
 
 
 def by_name(pairs: Iterable[tuple[str, Named]]) -> dict[str, Named]:
-    """Return a dict of pairs, or raise a ValueError if a name stands twice."""
+    """Return a dict of pairs; raise a ValueError if a name occurs twice."""
     found: dict[str, Named] = {}
     for name, one in pairs:
         if name in found:

@@ -1,4 +1,4 @@
-"""What is compared on a batch: the reference predictors, circuits written by hand, trained models."""
+"""References on a batch: predictors, hand-written circuits, trained models."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,12 +21,12 @@ from sih.task import Task
 from sih.training.runs.run import Run
 
 CHUNK = 64
-"""Sequences a model predicts at once: more of them do not go faster and need the memory."""
+"""Sequences that a model predicts at once: more are not faster and need the memory."""
 
 
 @dataclass(frozen=True)
 class Strengths:
-    """Asks for circuits of these strengths, the paper's."""
+    """Strengths of the circuits, by default the paper's."""
 
     lam: Annotated[float, Above(0)] = field(default=500.0, kw_only=True)
     """Strength of the circuits' masks."""
@@ -35,14 +35,16 @@ class Strengths:
 
 
 def yardsticks(tokens: TokenTensor, task: Task) -> dict[str, Law]:
-    """Predict as those do that every model is compared with, by their labels: BMA and ML."""
+    """Return the predictions of the references for every model, by label: BMA and ML."""
     return {one.label: one.law(tokens, task) for one in PREDICTORS.values() if one.yardstick}
 
 
 def circuits_for(
     task: Task, *, lam: float = 500.0, beta: float = 100.0
 ) -> dict[str, DisentangledTransformer]:
-    """Build every circuit that the lags allow, at the paper's strengths. The Bayes-optimal one sets its own."""
+    """Return every circuit that the lags allow, at the paper's strengths. The
+    Bayes-optimal one chooses its own.
+    """
     strengths: dict[str, Any] = {"lam": lam, "beta": beta}
     found = {
         "construction": construct(task, **strengths),
@@ -54,10 +56,12 @@ def circuits_for(
 
 
 def circuit_law(model: DisentangledTransformer, tokens: TokenTensor, task: Task) -> Law:
-    """Predict what the circuit's weights do, some hundred times faster than by running them throughout.
+    """Return the prediction of a circuit's weights, about a hundred times faster than
+    by running them.
 
-    From `circuit.first_exact_position` on the weights equal their closed form up to rounding (`sih verify`). Before it
-    they do not (docs/errata.md, 4), so there they are run: on the first few tokens, since they look only backwards.
+    From `circuit.first_exact_position` on the weights equal their closed form up to
+    rounding (`sih verify`). Before it they do not (docs/errata.md, 4). So the weights
+    are run on the first few tokens, which suffices since attention is causal.
     """
     first = min(model.circuit.first_exact_position, tokens.shape[1])
     law = mixture(circuit_weights(tokens, task, model.circuit), tokens, task)
@@ -68,21 +72,24 @@ def circuit_law(model: DisentangledTransformer, tokens: TokenTensor, task: Task)
 
 
 def trained_law(run: Run, tokens: TokenTensor) -> Law:
-    """Predict with a trained model, some sequences at a time."""
+    """Return the predictions of a trained model, computed in chunks of sequences."""
     with torch.no_grad():
         return torch.cat([run.model.predict(part) for part in tokens.split(CHUNK)])
 
 
 def averaged_kl(law: Law, exact: ExactBayes) -> Float[Tensor, "batch time"]:
-    """Return the KL of a prediction to the truth, averaged over the lag given the tokens, at every position.
+    """Return the KL of a prediction to the truth, averaged over the lag given the
+    tokens, at every position.
 
-    A prediction of fewer sequences is of the first.
+    A prediction with fewer sequences is taken to be of the first ones.
     """
     return ExactBayes(exact.best[: len(law)], exact.least[: len(law)]).kl(law.double())
 
 
 def by_seeds(runs: Iterable[Run]) -> dict[Compared, list[Run]]:
-    """Group runs whose configurations differ by the seed alone: the seeds of one curve, in their order."""
+    """Return groups of runs that differ in the seed alone: the seeds of one curve, in
+    order.
+    """
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(str({**run.config.flat(), "seed": None}), []).append(run)
@@ -104,7 +111,8 @@ def by_seeds(runs: Iterable[Run]) -> dict[Compared, list[Run]]:
 
 
 def heads_label(heads: tuple[int, ...], dim: int | None = None) -> str:
-    """Write the heads of each layer in the paper's notation, and the width where it is not the usual one.
+    """Return the heads of each layer in the paper's notation, and the width unless it
+    is the default.
 
     >>> heads_label((1, 3, 1), 128)
     '[1,3,1], d=128'

@@ -1,10 +1,10 @@
-"""What an experiment found, computed once and kept by content.
+"""Results of experiments, computed once and stored by content.
 
     OUT/data/NAME.json .npz   the data, and a key: a digest of the configuration, of the trained
                               models and of the source that computes it
 
-Under another key, or damaged, it is computed again. Everything is computed on one thread, so
-that the number of cores does not change the last digits.
+Results with another key, or damaged ones, are recomputed. Everything runs on one
+thread, so that the number of cores does not change the last digits.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ RUN_FILES = ("config.json", "metrics.jsonl", "weights.safetensors")
 
 @dataclass(frozen=True, eq=False)
 class Result(Generic[Data]):
-    """What an experiment found, or which models it needs if none of them is there."""
+    """The result of an experiment, or the models that it needs if none of them exists."""
 
     experiment: Experiment[Any, Data]
     data: Data | None
     digest: str = ""
     models: dict[str, str] = dataclasses.field(default_factory=dict)
-    """Where each trained model came from."""
+    """The origin of each trained model."""
     absent: tuple[str, ...] = ()
-    """Models that the experiment asks for and that are not there."""
+    """Requested models that do not exist."""
     files: tuple[Path, ...] = ()
     computed: bool = False
-    """Whether it was computed just now."""
+    """Whether the result was computed just now."""
 
     @property
     def missing(self) -> str:
-        """Return what has to be trained first; nothing if there is data."""
+        """Return the models that must be trained first, empty if there is data."""
         if self.data is not None:
             return ""
         return f"needs {' or '.join(self.absent)}, not trained yet"
 
 
 def compute_once(experiment: Experiment[Any, Data], out: Path, store: RunStore) -> Result[Data]:
-    """Return the result kept under `out`, or else compute it and keep it there."""
+    """Return the result stored under `out`, or compute and store it."""
     store = store_of(experiment, store)
     found = look_up(experiment, out, store)
     if found is not None:
@@ -76,7 +76,7 @@ def compute_once(experiment: Experiment[Any, Data], out: Path, store: RunStore) 
 
 
 def look_up(experiment: Experiment[Any, Data], out: Path, store: RunStore) -> Result[Data] | None:
-    """Return the result kept under today's key, or None if it has to be computed."""
+    """Return the result stored under today's key, or None if it must be computed."""
     store = store_of(experiment, store)
     asked = folders(experiment, store)
     if asked and not any(asked.values()):
@@ -91,7 +91,7 @@ def look_up(experiment: Experiment[Any, Data], out: Path, store: RunStore) -> Re
 
 
 def stored(experiment: Experiment[Any, Data], out: Path, store: RunStore) -> Result[Data]:
-    """Return the result on disk, whatever its key. If damaged, raise a ValueError."""
+    """Return the result on disk, whatever its key; raise a ValueError if it is damaged."""
     stem = out / "data" / experiment.name
     asked = folders(experiment, store)
     return Result(
@@ -105,12 +105,16 @@ def stored(experiment: Experiment[Any, Data], out: Path, store: RunStore) -> Res
 
 
 def store_of(experiment: Experiment[Any, Any], store: RunStore) -> RunStore:
-    """Return where models are looked for: an experiment may read shipped models alone."""
+    """Return the store in which models are searched: some experiments read shipped
+    models alone.
+    """
     return RunStore() if experiment.shipped else store
 
 
 def data_key(experiment: Experiment[Any, Any], store: RunStore) -> str:
-    """Return the digest of all that the data depends on: equal keys mean equal data."""
+    """Return the digest of everything that the data depends on: equal keys mean equal
+    data.
+    """
     asked = folders(experiment, store_of(experiment, store))
     return digest_of(
         {
@@ -125,12 +129,12 @@ def data_key(experiment: Experiment[Any, Any], store: RunStore) -> str:
 
 
 def folders(experiment: Experiment[Any, Any], store: RunStore) -> dict[str, Path | None]:
-    """Return the folder of each trained model that the experiment asks for."""
+    """Return the folder of each trained model that the experiment requests."""
     return {name: store.find(name) for name in experiment.reads(experiment.config, store)}
 
 
 def models_read(experiment: Experiment[Any, Any], store: RunStore) -> dict[str, str]:
-    """Return where the models that are there come from, in words for the report."""
+    """Return the origins of the existing models, in words for the report."""
     asked = folders(experiment, store_of(experiment, store))
     return {
         name: "shipped" if folder.parent == SHIPPED else str(folder)

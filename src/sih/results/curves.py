@@ -1,4 +1,4 @@
-"""Means by position, with standard errors, of all that predict the same sequences."""
+"""Means by position, with standard errors, of predictions of the same sequences."""
 
 from __future__ import annotations
 
@@ -15,56 +15,62 @@ from sih.predictors.metrics import scored_positions
 from sih.results.tables import Rows, braces, with_error
 
 PREDICTOR, CIRCUIT = "predictor", "circuit"
-"""What is compared besides trained models."""
+"""Kinds of curves besides trained models."""
 FLOOR = 1e-4
-"""A KL below this counts as this where two are compared: the paper's axes end here."""
+"""A KL below this counts as this in comparisons: the paper's axes end here."""
 KNOWN = 0.1
-"""A window is left out if the standard error of the reference's KL is more than this part of it."""
+"""A window is omitted if the relative standard error of the reference's KL is larger
+than this."""
 Pair = tuple[float, float]
 """A number and its standard error."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Says what a curve is of: a reference predictor, a circuit written by hand, or trained models of several seeds."""
+    """Subject of a curve: a reference predictor, a hand-written circuit, or trained
+    models of several seeds.
+    """
 
     kind: str
     """`PREDICTOR`, `CIRCUIT`, or the kind of the trained models."""
     heads: tuple[int, ...] = ()
-    """Of each layer."""
+    """The heads of each layer."""
     dim: int | None = None
-    """The width of trained models, where it is not the usual one."""
+    """The width of trained models, unless it is the default."""
     models: tuple[str, ...] = ()
-    """The names of the trained models, one for each seed."""
+    """The names of the trained models, one per seed."""
     seeds: tuple[int, ...] = ()
     plain: bool = False
     """Whether they were trained as in the paper."""
     recipe: str = ""
-    """How they were trained, in words."""
+    """Their training, in words."""
 
     @property
     def trained(self) -> bool:
-        """Say whether it is of trained models."""
+        """Return whether the curve is of trained models."""
         return self.kind not in (PREDICTOR, CIRCUIT)
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The mean at each position, and each repetition's mean: over sequences, or matrices.
+    """The mean at each position, and each repetition's mean, over sequences or
+    matrices.
 
-    `mean[i]` is at position i, when i + 1 tokens are seen. The last position of a sequence has
-    no next token and counts nowhere. Repetitions are kept, so that any two curves on the same
-    sequences are compared in pairs.
+    `mean[i]` is at position i, after i + 1 tokens. The last position of a sequence has
+    no next token and is excluded. Repetitions are stored, so that any two curves on the
+    same sequences can be compared in pairs.
     """
 
     mean: Float[Tensor, " position"]
     error: Float[Tensor, " position"]
     overall: Float[Tensor, " repetition"]
-    """The mean of each repetition past the first max_lag positions."""
+    """The mean of each repetition beyond the first max_lag positions."""
 
     @property
     def whole(self) -> Estimate[Tensor]:
-        """Return the mean past the first max_lag positions, with its error over repetitions."""
+        """Return the mean beyond the first max_lag positions, with its error over
+        repetitions.
+        """
         return estimate(self.overall)
 
     def __str__(self) -> str:
@@ -73,7 +79,7 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """The KL to the truth on the sequences of one task, by the label of what is compared."""
+    """The KL to the truth on the sequences of one task, by label."""
 
     lags: tuple[int, ...]
     compared: dict[str, Compared]
@@ -81,7 +87,7 @@ class Panel:
 
 
 def curve(rows: Float[Tensor, "repetition time"], max_lag: int) -> Curve:
-    """Return the means of rows, one row for each repetition, without the last position."""
+    """Return the means of rows, one row per repetition, without the last position."""
     if len(rows) < 2 or rows.shape[1] < max_lag + 2:
         wanted = f"two sequences or more, longer than max_lag + 1 = {max_lag + 1}"
         got = f"got {len(rows)}, of {rows.shape[1]} positions"
@@ -92,9 +98,11 @@ def curve(rows: Float[Tensor, "repetition time"], max_lag: int) -> Curve:
 
 
 def minus(one: Curve, other: Curve) -> Estimate[Tensor]:
-    """Return the mean of a curve less that of another, compared repetition by repetition.
+    """Return the mean of a curve minus that of another, compared repetition by
+    repetition.
 
-    Where one was measured on fewer repetitions, these are the first, and the only ones compared.
+    If one was measured on fewer repetitions, these are the first, and only they are
+    compared.
     """
     both = min(len(one.overall), len(other.overall))
     return paired(one.overall[:both], other.overall[:both])
@@ -102,10 +110,11 @@ def minus(one: Curve, other: Curve) -> Estimate[Tensor]:
 
 @dataclass(frozen=True)
 class Times:
-    """How many times a reference's KL another's is, on the same sequences: the mean, and each window of positions.
+    """Ratio of a KL to a reference's on the same sequences: of the means, and in each
+    window of positions.
 
-    A KL below `FLOOR` counts as `FLOOR`. The errors are those of both. `left_out` are the windows in which the
-    reference's KL is not known well enough.
+    A KL below `FLOOR` counts as `FLOOR`. The errors include those of both. `left_out`
+    lists the windows in which the reference's KL is too uncertain.
     """
 
     reference: str
@@ -120,7 +129,8 @@ def times(
     max_lag: int,
     label: str,
 ) -> Times:
-    """Compare the KL of one with that of a reference, at all positions past the first max_lag but the last.
+    """Return the ratio of a KL to a reference's, at all positions beyond the first
+    max_lag except the last.
 
     The reference has the same repetitions, and may have more after them.
     """
@@ -138,11 +148,14 @@ def times(
 def floored_ratio(
     values: Float[Tensor, " repetition"], reference: Float[Tensor, " more"]
 ) -> tuple[Pair, float]:
-    """Return the ratio of two means, neither below `FLOOR`, with its error; and the relative error of the reference.
+    """Return the ratio of two means, neither below `FLOOR`, with its error, and the
+    reference's relative error.
 
-    They are compared on the repetitions that both have. Where these do not tell the reference's mean well enough, the
-    paired difference is added to its mean over all of its repetitions. Where one is at the floor, its error is that of
-    both apart or, if less, that of their difference: two that are equal have the ratio 1 exactly.
+    The means are compared on the repetitions that both have. If these leave the
+    reference's mean too uncertain, the paired difference is added to its mean over all
+    of its repetitions. If one is at the lower bound, the error is that of both
+    separately or, if smaller, that of their difference. Two equal means have the ratio
+    1 exactly.
     """
     above, both = estimate(values), estimate(reference[: len(values)])
     known = float(both.error / both.mean)
@@ -157,13 +170,15 @@ def floored_ratio(
     each_alone = math.hypot(x.error, times_as_much * y.error)
     moved = min(
         abs(float(apart.mean)) / 2, float(below.error)
-    )  # what the floor may cut of one and not of the other
+    )  # the part of one that the lower bound may cut, but not of the other
     together = math.hypot(float(apart.error), moved, (times_as_much - 1) * y.error)
     return (times_as_much, min(each_alone, together) / y.mean), known
 
 
 def floored(one: Estimate[Tensor]) -> Estimate[float]:
-    """Return what is known of max(KL, `FLOOR`): its error is half of how far the interval reaches above it."""
+    """Return max(KL, `FLOOR`) with its error: half of the part of the interval above
+    it.
+    """
     mean, error = one.pair()
     if mean > FLOOR:
         return Estimate(mean, error)
@@ -171,7 +186,8 @@ def floored(one: Estimate[Tensor]) -> Estimate[float]:
 
 
 def mean_kl_table(panels: Sequence[Panel], corner: str = "", titles: Sequence[str] = ()) -> Rows:
-    """Tabulate mean KL past the first max_lag positions: a row for each label, a column for each panel.
+    """Return a table of mean KL beyond the first max_lag positions: one row per label,
+    one column per panel.
 
     A column is headed by the panel's lags, unless the panels have titles.
     """
@@ -189,7 +205,8 @@ def mean_kl_table(panels: Sequence[Panel], corner: str = "", titles: Sequence[st
 
 
 def windows(max_lag: int, length: int) -> list[tuple[int, int]]:
-    """Cut the numbers of tokens seen, from the first that says something of the lag on, at powers of two.
+    """Return windows of numbers of tokens, cut at powers of two, from the first with
+    information on the lag.
 
     >>> windows(3, 40)
     [(4, 8), (9, 16), (17, 32), (33, 40)]

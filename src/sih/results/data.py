@@ -1,9 +1,9 @@
 """Data on disk: one writer and one reader for every experiment.
 
-    NAME.json    what was asked, and the data, with a name in place of each array
+    NAME.json    the configuration and the data, with a name in place of each array
     NAME.npz     the arrays by name, for `numpy.load`: data.panels.0.kl.ML.mean
 
-An array keeps every digit, its type and its shape: what is read was written.
+An array keeps every digit, its type and its shape.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sih.base.record import read
 from sih.results.experiment import Data
 
 ARRAY = "array"
-"""The one key of the object that stands for an array in JSON."""
+"""The key of the JSON object that represents an array."""
 Arrays = dict[str, np.ndarray]
 
 
@@ -40,7 +40,7 @@ def write_data(stem: Path, data: Any, about: Mapping[str, Any]) -> None:
 
 
 def read_data(stem: Path, kind: type[Data]) -> Data:
-    """Return the data that `write_data` wrote. If it is damaged, raise a ValueError."""
+    """Return the data that `write_data` wrote; raise a ValueError if it is damaged."""
     about = read_about(stem)
     with reading(arrays_file(stem), "holds no arrays"):
         content = arrays_file(stem).read_bytes()
@@ -59,35 +59,35 @@ def read_about(stem: Path) -> dict[str, Any]:
 
 
 def data_file(stem: Path) -> Path:
-    """Return the file of numbers and words. A stem may have dots of its own."""
+    """Return the JSON file. A stem may contain dots."""
     return stem.with_name(f"{stem.name}.json")
 
 
 def arrays_file(stem: Path) -> Path:
-    """Return the file of arrays."""
+    """Return the NPZ file."""
     return stem.with_name(f"{stem.name}.npz")
 
 
 def array_bytes(arrays: Arrays) -> bytes:
-    """Return the arrays as a file of NumPy's holds them, the same bytes every time."""
+    """Return the arrays as the bytes of a NumPy file, always the same."""
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **arrays)
     return buffer.getvalue()
 
 
 def packed(data: Any) -> tuple[Any, Arrays]:
-    """Return the data as JSON has it, with a name in place of each array, and the arrays."""
+    """Return the data as JSON, with a name in place of each array, and the arrays."""
     arrays: Arrays = {}
     return _without_arrays(data, "data", arrays), arrays
 
 
 def unpacked(kind: type[Data], plain: Any, arrays: Mapping[str, np.ndarray]) -> Data:
-    """Return the data of this type from which `packed` made these parts."""
+    """Return the data of this type from the two parts that `packed` returned."""
     return read(kind, _with_arrays(plain, arrays), "data")
 
 
 def as_lists(value: Any) -> Any:
-    """Return the data as plain JSON, with tensors as lists, for whoever prints it.
+    """Return the data as plain JSON, with tensors as lists, for printing.
 
     >>> as_lists({"kl": torch.tensor([0.5, 0.25]), "lags": (1, 2)})
     {'kl': [0.5, 0.25], 'lags': [1, 2]}
@@ -97,12 +97,12 @@ def as_lists(value: Any) -> Any:
 
 
 def digest_of(plain: Any, content: bytes = b"") -> str:
-    """Return the digest of plain values, and of bytes that go with them."""
+    """Return the digest of plain values, and of bytes that belong to them."""
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode() + content).hexdigest()
 
 
 def _without_arrays(value: Any, place: str, arrays: Arrays) -> Any:
-    """Return the value as JSON has it, and put its tensors into `arrays` by place."""
+    """Return the value as JSON, and put its tensors into `arrays` by place."""
     if isinstance(value, Tensor):
         arrays[place] = value.numpy()
         return {ARRAY: place}
@@ -118,7 +118,7 @@ def _without_arrays(value: Any, place: str, arrays: Arrays) -> Any:
 
 
 def _with_arrays(value: Any, arrays: Mapping[str, Any]) -> Any:
-    """Return what JSON holds, with tensors where `_without_arrays` took them out."""
+    """Return JSON data with its tensors, which `_without_arrays` removed."""
     if isinstance(value, list):
         return [_with_arrays(item, arrays) for item in value]
     if not isinstance(value, dict):

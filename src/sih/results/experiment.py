@@ -1,7 +1,7 @@
-"""What an experiment is: a name, a configuration and a pure function to data.
+"""An experiment: a name, a configuration and a pure function to data.
 
-A configuration says which task is shown. It holds itself to its annotations, so that a figure of
-another task (`sih figure NAME --states 10`) is refused in one line where it makes no sense.
+A configuration names the task. It checks its own annotations, so that an impossible
+figure of another task (`sih figure NAME --states 10`) is refused in one line.
 """
 
 from __future__ import annotations
@@ -34,18 +34,19 @@ States = Annotated[int, AtLeast(2), Below(2**31)]
 MatrixLaw = Annotated[str, Among(RANDOM)]
 Positive = Annotated[float, Above(0)]
 Several = Annotated[int, AtLeast(2), Below(2**31)]
-"""Repetitions that have an error."""
+"""Number of repetitions, enough for an error."""
 
 Config = TypeVar("Config")
 Data = TypeVar("Data")
 FRESH_SEED = 2**31
-"""Added to a seed where models are measured: far from the seeds of training and of held-out
-sequences. (On a CPU torch takes a seed modulo 2^32: a larger number would be no other seed.)"""
+"""Added to a seed where models are measured, to keep distance from the seeds of
+training and held-out sequences. (On a CPU torch takes a seed modulo 2^32: a larger
+number would be no other seed.)"""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A configuration that holds itself to its annotations."""
+    """A configuration that checks itself against its annotations."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -53,22 +54,24 @@ class Checked:
 
 @dataclass(frozen=True)
 class Seeded(Checked):
-    """A configuration whose matrices, weights and sequences are drawn from one seed."""
+    """A configuration with one seed for matrices, weights and sequences."""
 
     seed: SeedNumber = field(default=0, kw_only=True)
-    """Of the matrices and the sequences."""
+    """Random seed for the matrices and the sequences."""
 
     def rng(self) -> torch.Generator:
-        """Return a new source of random numbers."""
+        """Return a new generator."""
         return torch.Generator().manual_seed(self.seed)
 
     def fresh_rng(self) -> torch.Generator:
-        """Return one for sequences that no model was trained on or watched with."""
+        """Return a generator for sequences that were used neither in training nor in
+        its evaluations.
+        """
         return torch.Generator().manual_seed(FRESH_SEED + self.seed)
 
 
 def check_comparable(lags: tuple[int, ...]) -> None:
-    """Raise a FieldError unless there are lags to tell apart."""
+    """Raise a FieldError unless there are lags to compare."""
     if len(lags) < 2:
         raise FieldError("lags", f"a comparison needs at least 2 lags, e.g. 1 2 3; got {lags}")
 
@@ -88,29 +91,33 @@ def named_models(config: Any, store: object) -> tuple[str, ...]:
 class Experiment(Generic[Config, Data]):
     """A question, and the function that answers it.
 
-    `compute` is pure. It reads trained models from its argument alone, and `reads` names the
-    models that it asks for. Both are functions of a module, so that an experiment can go to
-    another process.
+    `compute` is pure. It reads trained models from its argument alone, and `reads`
+    names these models. Both are functions of a module, so that an experiment can be
+    sent to another process.
 
-    The second argument is a `sih.training.runs.run_store.RunStore`. It is not imported here: the key of
-    every experiment would cover the files of models and training.
+    The second argument is a `sih.training.runs.run_store.RunStore`. It is not imported
+    here, since the key of every experiment would then cover the files of models and
+    training.
     """
 
     name: str
     config: Config
     data: type[Data]
-    """A dataclass of numbers, words, tensors, tuples, dicts and further dataclasses."""
+    """The data's class: a dataclass of numbers, words, tensors, tuples, dicts and
+    further dataclasses."""
     compute: Callable[[Config, Any], Data]
     reads: Callable[[Config, Any], tuple[str, ...]] = no_models
     beyond: bool = False
-    """Goes beyond the paper: made by `sih reproduce --all` (`make run-all`) only."""
+    """Whether it goes beyond the paper: made only by `sih reproduce --all`
+    (`make run-all`)."""
     shipped: bool = False
-    """Reads shipped models alone, so that verdicts do not depend on a user's own runs."""
+    """Whether it reads shipped models alone, so that verdicts do not depend on a user's
+    own runs."""
 
     def asking(self, **changes: Any) -> Experiment[Config, Data]:
-        """Return the same question about another task, under a name of its own: NAME-DIGEST.
+        """Return the same question about another task, under its own name: NAME-DIGEST.
 
-        What the configuration says already changes nothing, the name included.
+        Fields that already have the given value change nothing, including the name.
         """
         own: Any = self.config
         config = replace(own, **changes) if changes else own
@@ -119,13 +126,13 @@ class Experiment(Generic[Config, Data]):
         return replace(self, name=f"{self.name}-{digest_of_config(config)}", config=config)
 
     def with_seed(self, seed: int) -> Experiment[Config, Data]:
-        """Return the same question on other random numbers, if any are drawn."""
+        """Return the same question with other random numbers, if it draws any."""
         config: Any = self.config
         seeded = isinstance(config, Seeded)
         return replace(self, config=replace(config, seed=seed)) if seeded else self
 
 
 def digest_of_config(config: Any) -> str:
-    """Return eight letters that stand for a configuration in the names of files."""
+    """Return eight letters that identify a configuration in the names of files."""
     plain = json.dumps(asdict(config), sort_keys=True)
     return hashlib.sha256(plain.encode()).hexdigest()[:8]

@@ -2,11 +2,11 @@
 
 The module that draws it, NAME_figure.py, has
 
-    CAPTION        what is shown; or, where it depends on what is asked, caption(config)
+    CAPTION        the caption; or caption(config) if it depends on the configuration
     draw(data)     a matplotlib figure
     table(data)    rows of text, if the data has a table worth printing
 
-It is imported when something is drawn, not when figures are listed.
+The module is imported when something is drawn, not when figures are listed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from sih.results.tables import Rows
 
 @dataclass(frozen=True)
 class Figure(Generic[Data]):
-    """What `sih figure NAME` makes. Several figures may show one experiment's data."""
+    """A picture that `sih figure NAME` makes. Several figures may show one experiment's
+    data.
+    """
 
     name: str
     experiment: Experiment[Any, Data]
@@ -29,11 +31,11 @@ class Figure(Generic[Data]):
     """The module that draws it."""
 
     def with_seed(self, seed: int) -> Figure[Data]:
-        """Return the same figure on other random numbers."""
+        """Return the same figure with other random numbers."""
         return replace(self, experiment=self.experiment.with_seed(seed))
 
     def asking(self, **changes: Any) -> Figure[Data]:
-        """Return the same picture of another task, under a name of its own: NAME-DIGEST."""
+        """Return the same picture of another task, under its own name: NAME-DIGEST."""
         experiment = self.experiment.asking(**changes)
         if experiment is self.experiment:
             return self
@@ -41,17 +43,17 @@ class Figure(Generic[Data]):
         return replace(self, name=self.name + digest, experiment=experiment)
 
     def draw(self, data: Data) -> Any:
-        """Return the picture of the data, a figure of matplotlib."""
+        """Return the picture of the data, a matplotlib figure."""
         return self.module.draw(data)
 
     def table(self, data: Data) -> Rows:
-        """Return the table that goes with the picture, no rows if there is none."""
+        """Return the table of the picture, no rows if there is none."""
         rows: Rows = self.module.table(data) if hasattr(self.module, "table") else []
         return rows
 
     @property
     def caption(self) -> str:
-        """Return what the picture shows, in words."""
+        """Return the caption."""
         module = self.module
         own = hasattr(module, "caption")
         words: str = module.caption(self.experiment.config) if own else module.CAPTION
@@ -64,5 +66,7 @@ class Figure(Generic[Data]):
 
 
 def shown(experiment: Experiment[Any, Data]) -> Figure[Data]:
-    """Return the figure of an experiment's own name, drawn by the module beside its own."""
+    """Return the figure with an experiment's name, drawn by the module NAME_figure next
+    to its own.
+    """
     return Figure(experiment.name, experiment, f"{experiment.compute.__module__}_figure")

@@ -1,4 +1,4 @@
-"""An HTML page that needs nothing else: no script, no address, one style."""
+"""A self-contained HTML page: no script, no address, one style."""
 
 from collections.abc import Iterable
 from html import escape
@@ -8,7 +8,9 @@ STYLE = Path(__file__).with_name("html_page.css")
 
 
 def document(title: str, body: Iterable[str]) -> str:
-    """Make an HTML document that loads nothing, and forbids itself to, from its title and its parts."""
+    """Return an HTML document, from its title and its parts, that loads nothing and
+    forbids loading.
+    """
     style = STYLE.read_text()
     head = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -21,7 +23,7 @@ def document(title: str, body: Iterable[str]) -> str:
 
 
 def html_table(header: list[str], rows: Iterable[list[str]], kind: str = "parts") -> str:
-    """Write a table of cells that are HTML already."""
+    """Return a table of cells that are already HTML."""
     head = "".join(f'<th scope="col">{name}</th>' for name in header)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f'<div class="wide"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'

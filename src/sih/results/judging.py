@@ -1,7 +1,9 @@
-"""Judges statements: a verdict follows from numbers and their intervals by a rule that is printed with it.
+"""Verdicts on statements: each follows from numbers and their intervals, by a rule that
+is printed with it.
 
-A statement may be about several models, seeds or lag sets. Each is judged alone; `combine` says which number speaks for
-them all: the worst, the median, or the share that fits.
+A statement may concern several models, seeds or lag sets. Each is judged alone.
+`combine` selects the number that decides for all: the worst, the median, or the share
+that fits.
 
     standard-trained: 25.0 x construction -> does not hold (0 of 10 hold)
 """
@@ -28,31 +30,35 @@ Verdict = Literal[
     "not measured",
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-"""The best first. What an unfinished run leaves open is better than what a finished one refutes."""
+"""Verdicts, the best first. One left open by an unfinished run ranks above one refuted
+by a finished run."""
 OTHER_LENGTH: Verdict = "not measured at the paper's length"
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Holds a number with its interval, None where it is exact, or one draw."""
+    """A number with its interval, None if it is exact or a single draw."""
 
     value: float
     interval: Interval | None = None
     label: str = ""
     model: str = ""
-    """The trained model that it is of."""
+    """The trained model that was measured."""
     papers_setting: bool | None = None
-    """Whether that is trained as in the paper, at the paper's length; None where nothing is trained."""
+    """Whether the model was trained as in the paper, at the paper's length; None if
+    nothing is trained."""
     unsettled: str = ""
-    """Why it is not the last word: "at 2,000 steps, where its KL still falls"."""
+    """Reason why the number may still change: "at 2,000 steps, where its KL still
+    falls"."""
     parts: tuple[Measured, ...] = ()
-    """The numbers that it was chosen from, e.g. a window each."""
+    """The numbers from which it was chosen, e.g. one per window."""
     variant: bool = False
-    """A variant of what is stated. If it fails, the statement holds with a remark at best, and is not refuted."""
+    """Whether this is a variant of the statement. If it fails, the statement holds with
+    a remark at best, and is not refuted."""
 
     def about(self, model: TrainedModel, note: str = "") -> Measured:
-        """Return the number as that of a trained model, a note after its name."""
+        """Return the number as that of a trained model, with a note after its name."""
         return replace(
             self,
             label=f"{braces(model.lags)}, length {model.length}: {model.name}{note}",
@@ -63,20 +69,22 @@ class Measured:
 
     @classmethod
     def of(cls, mean: float, error: float, label: str = "") -> Measured:
-        """Return a number with two standard errors either way."""
+        """Return a number with two standard errors in each direction."""
         return cls(mean, stats.Estimate(mean, error).interval(), label)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Judges a number: it should be at most, or at least, `limit`; up to `slack` it is said with a remark."""
+    """A rule for a number: at most, or at least, `limit`; up to `slack` the statement
+    holds with a remark.
+    """
 
     sense: Literal["at most", "at least"]
     limit: float
     slack: float
 
     def verdict(self, found: Measured) -> Verdict:
-        """Return the verdict on a number, by the whole of its interval.
+        """Return the verdict on a number, from the whole of its interval.
 
         >>> Rule("at most", 1.1, 1.25).verdict(Measured(1.08, (1.06, 1.12)))
         'holds with a remark'
@@ -90,7 +98,7 @@ class Rule:
         return "unsettled" if found.unsettled else "does not hold"
 
     def worst(self, each: Iterable[Measured]) -> Measured:
-        """Return the number that speaks most against the statement."""
+        """Return the number that is worst for the statement."""
         sign = 1 if self.sense == "at most" else -1
         return max(each, key=lambda one: (VERDICTS.index(self.verdict(one)), sign * one.value))
 
@@ -101,14 +109,16 @@ class Rule:
 
 @dataclass(frozen=True)
 class ShareRule(Rule):
-    """Judges the share of runs in which something is found, by the whole of its interval."""
+    """A rule for the share of runs that succeed, applied to the whole of its interval."""
 
     sense: Literal["at most", "at least"] = "at least"
     limit: float = 0.5
     slack: float = 0.5
 
     def verdict(self, found: Measured) -> Verdict:
-        """Return the verdict on a share, or on a single run, which has 1 if it was found and 0 if not."""
+        """Return the verdict on a share, or on a single run (1 for success, 0 for
+        failure).
+        """
         low, high = found.interval or (found.value, found.value)
         if low >= self.limit:
             return "holds"
@@ -122,21 +132,24 @@ class ShareRule(Rule):
 
 
 BEYOND = "beyond the paper"
-"""The section of statements that are ours."""
+"""The section of statements beyond the paper."""
 MATCH = Rule("at most", 1.10, 1.25)
-"""Two KL divergences match if one is at most a tenth above the other; up to a quarter with a remark."""
+"""Two KL divergences match if one is at most a tenth above the other; up to a quarter
+with a remark."""
 Combine = Callable[[Rule, Sequence[Measured]], Measured]
 
 
 def worst(rule: Rule, each: Sequence[Measured]) -> Measured:
-    """Return the number that speaks most against the statement."""
+    """Return the number that is worst for the statement."""
     return rule.worst(each)
 
 
 def median(rule: Rule, each: Sequence[Measured]) -> Measured:
-    """Return the median, with the range as its interval: a rule then asks its limit of every one.
+    """Return the median, with the range as its interval, so that a rule tests every
+    number.
 
-    It is unsettled only if the runs that are not finished could turn the verdict, however good they may become.
+    It is unsettled only if the unfinished runs could change the verdict, however good
+    they may become.
     """
     if len(each) == 1:
         return each[0]
@@ -157,7 +170,7 @@ def median(rule: Rule, each: Sequence[Measured]) -> Measured:
 
 
 def share(rule: Rule, each: Sequence[Measured]) -> Measured:
-    """Return the share of runs in which it was found (1, else 0), with Wilson's interval."""
+    """Return the share of successful runs (1, otherwise 0), with Wilson's interval."""
     found = sum(one.value for one in each)
     interval = stats.wilson(int(found), len(each))
     label = f"{int(found)} of {len(each)}"
@@ -173,12 +186,14 @@ def share(rule: Rule, each: Sequence[Measured]) -> Measured:
 
 @dataclass(frozen=True)
 class Statement(Generic[Data]):
-    """Says one thing that the paper states (or we do, `section` says), and how it is measured and judged.
+    """One statement, of the paper or ours (see `section`), with its measurement and its
+    rule.
 
-    `measure` takes the data of `experiment` and returns a number for each model, seed or lag set. `unit` goes with the
-    number where there is no room for `quantity`; `remark` is said with every verdict. `models` are the trained models
-    that it is about. If they are trained as in the paper, those at the paper's length decide; if none is, the number of
-    the others is shown and no verdict is given.
+    `measure` takes the data of `experiment` and returns one number per model, seed or
+    lag set. `unit` accompanies the number where `quantity` is too long; `remark`
+    accompanies every verdict. `models` are the trained models concerned. If they are
+    trained as in the paper, those at the paper's length decide. If there is none of
+    that length, the number of the others is shown without a verdict.
     """
 
     id: str
@@ -199,11 +214,13 @@ class Statement(Generic[Data]):
 
     @property
     def as_in_the_paper(self) -> bool:
-        """Tell whether it is about models that are trained as in the paper."""
+        """Return whether the statement concerns models trained as in the paper."""
         return self.models is not None and self.models.training == "paper"
 
     def judge(self, data: Data) -> Finding:
-        """Measure the statement on its experiment's data, and judge each number, and one for all, by its rule."""
+        """Return the finding: a verdict on each number of the experiment's data, and
+        one for all.
+        """
         each = tuple(self.measure(data))
         if not each:
             return not_measured(
@@ -229,7 +246,9 @@ class Statement(Generic[Data]):
 
 @dataclass(frozen=True)
 class Finding:
-    """Holds a statement with its verdict, the number that decided, and what it was chosen from."""
+    """A statement with its verdict, the deciding number, and the numbers from which it
+    was chosen.
+    """
 
     statement: Statement[Any]
     verdict: Verdict
@@ -249,7 +268,7 @@ class Finding:
 
     @property
     def count(self) -> str:
-        """Return how many of the numbers hold, "5 of 9"; nothing for a single one."""
+        """Return how many of the numbers hold, "5 of 9"; "" for a single one."""
         said = [pair for pair in zip(self.each, self.verdicts, strict=True) if not pair[0].variant]
         if len(said) < 2:
             return ""
@@ -320,12 +339,13 @@ def _plain(one: Measured) -> dict[str, Any]:
 
 
 def not_measured(statement: Statement[Any], reason: str) -> Finding:
-    """Return a finding without a number, and why there is none."""
+    """Return a finding without a number, with the reason."""
     return Finding(statement, "not measured", remark=reason)
 
 
 def ratio(reference: tuple[float, float], difference: tuple[float, float], label: str) -> Measured:
-    """Say how many times the reference something is, from its paired difference: each a number and its error.
+    """Return a ratio to a reference from the paired difference, each given as a number
+    and its error.
 
     >>> ratio((0.02, 0.0), (0.001, 0.0005), "").value
     1.05

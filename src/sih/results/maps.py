@@ -1,7 +1,9 @@
-r"""An attention map as a picture, the same in every figure: query down, key across, darker is more.
+r"""An attention map as a picture, the same in every figure: query down, key across,
+darker is more.
 
-Colours are relative to the query's largest attention, $a_{ij} / \max_j a_{ij}$: a head that shares its attention among
-forty keys is as legible as one that has a single key. Where figures say so they are relative to one number for a layer.
+Colours are relative to the query's largest attention, $a_{ij} / \max_j a_{ij}$: a head
+that spreads its attention over forty keys is as legible as one with a single key. Some
+figures use one maximum per layer; their captions say so.
 """
 
 from __future__ import annotations
@@ -17,15 +19,17 @@ from torch import Tensor
 from sih.results import style
 
 COLOURS = "Blues"
-"""White to dark, ordered by lightness: it survives print and any eye."""
+"""Colours from white to dark, ordered by lightness: legible in print and to
+colour-blind readers."""
 
 
 def draw_map(
     ax: Axes, attention: Float[Tensor, "query key"], note: str = "", top: float | None = None
 ) -> Any:
-    """Draw one map, with positions from 1 as in the paper, and a note where no key is, above the diagonal.
+    """Draw one map, with positions from 1 as in the paper, and a note above the
+    diagonal, where there are no keys.
 
-    What is `top` or more is darkest; without one, each query's largest is.
+    Attention of `top` or more is darkest; without `top`, each query's largest is.
     """
     size = len(attention)
     low, high = edges = (0.5, size + 0.5)
@@ -51,7 +55,7 @@ def draw_map(
 
 
 def step_of(size: int) -> int:
-    """Choose the step between ticks: three to five of them, at round numbers."""
+    """Return the step between ticks: three to five of them, at round numbers."""
     return next((step for step in (2, 4, 5, 8, 16, 32) if size / step < 5), 64)
 
 
@@ -64,7 +68,7 @@ def draw_scale(figure: Figure, image: Any, axes: Sequence[Axes]) -> None:
 
 
 def draw_layer_scale(figure: Figure, image: Any, axes: Sequence[Axes], top: float) -> None:
-    """Draw the colour bar of maps that have one largest attention, below them."""
+    """Draw the colour bar of maps with one common maximum, below them."""
     bar = figure.colorbar(
         image, ax=list(axes), location="bottom", shrink=0.8, aspect=20, pad=0.01, extend="max"
     )

@@ -1,10 +1,11 @@
-"""Trained models chosen by what they are: a statement says in words which models it is about.
+"""Trained models chosen by their properties: a statement names the models that it
+concerns in words.
 
     Models("standard", training="paper", heads="needed")
     str(...)    standard, as many heads as the circuit needs, trained as in the paper
 
-Every shipped model that fits is chosen. None is picked, or left out, by its name. A user's own runs are not among them,
-so that verdicts do not depend on what is in a folder.
+Every shipped model that fits is chosen; names play no role. A user's own runs are
+excluded, so that verdicts do not depend on the contents of a folder.
 """
 
 from collections.abc import Iterable
@@ -20,9 +21,11 @@ from sih.training.runs.run_store import SHIPPED
 from sih.training.task_config import TaskConfig
 
 Training = Literal["paper", "SOAP", "Adam", "other"]
-"""As in the paper (Adam at a constant rate, for any number of steps), or from harmonic positions with an optimiser."""
+"""Training: as in the paper (Adam at a constant rate, for any number of steps), or from
+harmonic positions with an optimiser."""
 Heads = Literal["needed", "one", "fewer"]
-"""As many in the second layer as the circuit needs; or one, where it needs more; or fewer, one or more."""
+"""Heads of the second layer: as many as the circuit needs; one, if it needs more; or
+fewer, one or more."""
 PAPER_LENGTH = TrainConfig().task.length
 """Length of the sequences in the paper's experiments."""
 PAPER_STATES = TrainConfig().task.states
@@ -46,12 +49,12 @@ OUR_RECIPES: dict[str, tuple[str, Training, str]] = {
         "By preset auto (SOAP), disentangled models",
     ),
 }
-"""Kinds and ways of training them, by the ends of the names of statements about them."""
+"""Kinds of models and presets, by the suffixes of the names of statements about them."""
 
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """What a trained model is, as far as anything is chosen by it."""
+    """Properties of a trained model by which models are chosen."""
 
     name: str
     kind: str
@@ -61,20 +64,25 @@ class TrainedModel:
     training: Training
     seed: int
     dim: int | None
-    """None for the usual width of its kind."""
+    """Width, None for the default of its kind."""
     states: int = PAPER_STATES
     unsettled: str = ""
-    """Why its last KL may not be the end: "at 2,000 steps, where its KL still falls". Empty for a finished run."""
+    """Reason why its last KL may not be final: "at 2,000 steps, where its KL still
+    falls". Empty for a finished run."""
 
     @property
     def papers_setting(self) -> bool:
-        """Tell whether it is trained as in the paper, on sequences of the paper's length."""
+        """Return whether it is trained as in the paper, on sequences of the paper's
+        length.
+        """
         return self.training == "paper" and self.length == PAPER_LENGTH
 
 
 @dataclass(frozen=True)
 class Models:
-    """The models that fit. What is None may be anything. Of states there are as many as in the paper, unless said."""
+    """A choice of models. None means any. The number of states is the paper's by
+    default.
+    """
 
     kind: str | None = None
     training: Training | None = None
@@ -131,7 +139,9 @@ class Models:
 
 
 def shipped_models(*choices: Models) -> dict[str, TrainedModel]:
-    """Return the shipped models on the paper's tasks, of the paper's kinds, that fit one of the choices, by name."""
+    """Return the shipped models on the paper's tasks, of the paper's kinds, that fit
+    one of the choices, by name.
+    """
     return {
         name: model for name, model in _shipped().items() if any(model in one for one in choices)
     }
@@ -153,10 +163,10 @@ def _shipped_runs() -> tuple[Run, ...]:
 
 
 def described(runs: Iterable[Run]) -> dict[str, TrainedModel]:
-    """Return what each run trains, by name.
+    """Return the description of each run's model, by name.
 
-    A run is unsettled too if another of its kind, shipped or among these, was given more steps: so a shipped model is
-    the same wherever it is judged.
+    A run is also unsettled if another of its kind, shipped or among these, was trained
+    for more steps. So a shipped model is described the same in every figure.
     """
     runs = list(runs)
     models = {run.name: model_of(run) for run in runs}
@@ -171,7 +181,7 @@ def described(runs: Iterable[Run]) -> dict[str, TrainedModel]:
 
 
 def _most_steps(runs: Iterable[Run]) -> dict[TrainedModel, int]:
-    """Return the steps of the longest run of each kin."""
+    """Return the steps of the longest run for each group of `_kin`."""
     longest: dict[TrainedModel, int] = {}
     for run in runs:
         kin = _kin(model_of(run))
@@ -180,12 +190,12 @@ def _most_steps(runs: Iterable[Run]) -> dict[TrainedModel, int]:
 
 
 def _kin(model: TrainedModel) -> TrainedModel:
-    """Return what runs share that differ by seed or length alone."""
+    """Return the properties shared by runs that differ in seed or length alone."""
     return replace(model, name="", seed=0, length=0, unsettled="")
 
 
 def model_of(run: Run) -> TrainedModel:
-    """Return what a run trains."""
+    """Return the description of a run's model."""
     config = run.config
     return TrainedModel(
         name=run.name,
@@ -202,7 +212,7 @@ def model_of(run: Run) -> TrainedModel:
 
 
 def training_of(config: TrainConfig) -> Training:
-    """Return in which way a model is trained."""
+    """Return the kind of training."""
     if trained_plainly(config):
         return "paper"
     if config.recipe.name != "harmonic":
@@ -211,7 +221,9 @@ def training_of(config: TrainConfig) -> Training:
 
 
 def trained_plainly(config: TrainConfig) -> bool:
-    """Tell whether a model is trained as in the paper: its optimiser and target, no recipe, any number of steps."""
+    """Return whether a model is trained as in the paper: its optimiser and target, no
+    recipe, any number of steps.
+    """
     papers = TrainConfig(
         model=config.model.kind, steps=config.optimiser.steps
     )  # the defaults are the paper's
@@ -220,7 +232,9 @@ def trained_plainly(config: TrainConfig) -> bool:
 
 
 def recipe_in_words(config: TrainConfig) -> str:
-    """Return how a model is trained, as legends have it: its start, its optimiser, and its target if unusual."""
+    """Return a model's training in the words of legends: start, optimiser, and target
+    unless it is the default.
+    """
     if trained_plainly(config):
         return "unaided Adam"
     optimiser = {"adam": "Adam", "soap": "SOAP"}.get(config.optimiser.name, config.optimiser.name)
@@ -229,7 +243,7 @@ def recipe_in_words(config: TrainConfig) -> str:
 
 
 def matrix_in_words(task: TaskConfig) -> str:
-    """Return which matrix a task has, as titles have it.
+    """Return the name of a task's matrix, for titles.
 
     >>> matrix_in_words(TrainConfig(matrix_law="uniform", matrix_seed=11).task)
     'uniform matrix 11'
@@ -243,10 +257,12 @@ def matrix_in_words(task: TaskConfig) -> str:
 
 
 def unsettled(run: Run) -> str:
-    """Return at how many steps a run was stopped if its KL was still falling then, and nothing if it was not.
+    """Return the number of steps at which a run stopped with its KL still falling, or
+    "".
 
-    It falls if the last tenth of its measurements is on average lower than the tenth before by over 2 %. A run whose
-    learning rate was lowered to its end is finished, whatever its KL did last.
+    The KL still falls if the last tenth of its measurements has a mean more than 2 %
+    below the tenth before. A run is finished if its learning rate was lowered to the
+    end, whatever its KL did last.
     """
     if run.config.optimiser.schedule != "constant":
         return ""
@@ -258,20 +274,22 @@ def unsettled(run: Run) -> str:
 
 
 def width(config: TrainConfig) -> int | None:
-    """Return the model's width, None where it is the usual one of its kind."""
+    """Return the model's width, None for the default of its kind."""
     dim: int | None = config.unusual().get("dim")
     return dim
 
 
 def heads_of(model: TrainedModel) -> Heads | None:
-    """Return how a model's heads compare with those that the circuit needs."""
+    """Return a model's number of heads relative to the circuit's."""
     if model.heads == circuit_heads(model.lags):
         return "needed"
     return "one" if model.heads == (1, 1, 1) else None
 
 
 def has_fewer_heads(model: TrainedModel) -> bool:
-    """Tell whether a model has three layers and fewer second-layer heads than the circuit needs."""
+    """Return whether a model has three layers and fewer second-layer heads than the
+    circuit needs.
+    """
     needed = circuit_heads(model.lags)
     return len(model.heads) == 3 and model.heads[1] < needed[1]
 

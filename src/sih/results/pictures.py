@@ -2,9 +2,10 @@
 
     OUT/figures/NAME.pdf .svg .png
     OUT/data/NAME.csv             its table, if it has one
-    OUT/data/NAME.drawn.json      what it was drawn from, digests of its files, and its caption
+    OUT/data/NAME.drawn.json      digests of its sources and files, and its caption
 
-A changed legend, caption or table draws again and computes nothing.
+After a change of legend, caption or table, the figure is redrawn and nothing is
+recomputed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from sih.training.runs.run_store import RunStore
 
 @dataclass(frozen=True, eq=False)
 class Made(Generic[Data]):
-    """A figure with its result and its files; none if there is no data."""
+    """A figure with its result and its files; no files if there is no data."""
 
     figure: Figure[Data]
     result: Result[Data]
@@ -45,7 +46,7 @@ class Made(Generic[Data]):
 
 
 def make(figure: Figure[Data], out: Path, store: RunStore) -> Made[Data]:
-    """Compute the data and draw the figure, each only where it is not there already."""
+    """Compute the data and draw the figure, each only if necessary."""
     result = compute_once(figure.experiment, out, store)
     if result.data is None:
         return Made(figure, result)
@@ -62,8 +63,9 @@ def make(figure: Figure[Data], out: Path, store: RunStore) -> Made[Data]:
 def make_all(
     figures: Sequence[Figure[Any]], out: Path, store: RunStore, jobs: int | None = None
 ) -> Iterator[Made[Any]]:
-    """Yield each figure as soon as it is there: what is kept at once, the rest from `jobs`
-    processes (a core each)."""
+    """Yield each figure as soon as it exists: stored ones at once, the others from
+    `jobs` processes (one core each).
+    """
     waiting = []
     for figure in figures:
         if is_made(figure, out, store):
@@ -76,21 +78,24 @@ def make_all(
             result = replace(made.result, computed=computed)
             yield replace(made, result=result, drawn=drawn)
     except BaseException:
-        leftovers = out.glob("*/.*.part")  # of files that a process was writing when it was ended
+        leftovers = out.glob("*/.*.part")  # of files that a process was writing when it was stopped
         for leftover in leftovers:
             leftover.unlink()
         raise
 
 
 def _made(out: Path, store: RunStore, figure: Figure[Any]) -> tuple[Figure[Any], bool, bool]:
-    """Make a figure, and return what was done. Its data stays on disk: between processes every
-    tensor would be a file of its own."""
+    """Make a figure, and return a summary.
+
+    Its data stays on disk, since every tensor sent between processes would become a
+    file.
+    """
     made = make(figure, out, store)
     return figure, made.result.computed, made.drawn
 
 
 def is_made(figure: Figure[Any], out: Path, store: RunStore) -> bool:
-    """Tell whether `make` would neither compute nor draw."""
+    """Return whether `make` would neither compute nor draw."""
     result = look_up(figure.experiment, out, store)
     if result is None:
         return False
@@ -98,8 +103,8 @@ def is_made(figure: Figure[Any], out: Path, store: RunStore) -> bool:
 
 
 def draw_files(figure: Figure[Any], result: Result[Any], out: Path) -> tuple[Path, ...]:
-    """Draw the figure, write its files and note what they were drawn from."""
-    from sih.results import style  # matplotlib, which nobody else here needs
+    """Draw the figure, write its files, and record the digests of its sources."""
+    from sih.results import style  # matplotlib, which nothing else here needs
 
     files = tuple(style.save(figure.draw(result.data), out / "figures" / figure.name))
     note = {**drawn_from(figure, result, out, files), "caption": figure.caption}
@@ -123,7 +128,9 @@ def look_up_pictures(
 def drawn_from(
     figure: Figure[Any], result: Result[Any], out: Path, files: tuple[Path, ...]
 ) -> dict[str, Any]:
-    """Return the digest of all that the picture depends on, and those of its files."""
+    """Return the digest of everything that the picture depends on, and the digests of
+    its files.
+    """
     inputs = [result.digest, sources.digest(figure.drawing), version("matplotlib")]
     digests = {
         path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -133,5 +140,5 @@ def drawn_from(
 
 
 def note_file(figure: Figure[Any], out: Path) -> Path:
-    """Return the file that says what the pictures were drawn from."""
+    """Return the file that records the sources of the pictures."""
     return out / "data" / f"{figure.name}.drawn.json"

@@ -1,4 +1,4 @@
-"""Work spread over processes, one for each core."""
+"""Work on several processes, one per core."""
 
 import multiprocessing
 import os
@@ -16,9 +16,10 @@ Output = TypeVar("Output")
 def on_all_cores(
     work: Callable[[Item], Output], items: Sequence[Item], jobs: int | None = None
 ) -> Iterator[Output]:
-    """Yield the result of each item as soon as it is there, from `jobs` processes (as many as cores unless said).
+    """Yield the result of each item as soon as it is there, from `jobs` processes
+    (default: one per core).
 
-    Whatever ends it early, a Ctrl-C or an error, ends the processes too.
+    An early end, by a Ctrl-C or an error, also ends the processes.
     """
     jobs = processes_for(items, jobs)
     if jobs <= 1:
@@ -27,7 +28,7 @@ def on_all_cores(
     context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_worker) as pool:
         try:
-            with ctrl_c_waits():  # and never reaches the processes, which take the mask over
+            with ctrl_c_waits():  # and never reaches the processes, which inherit the mask
                 futures = [pool.submit(work, item) for item in items]
             for future in as_completed(futures):
                 yield future.result()
@@ -40,12 +41,14 @@ def on_all_cores(
 
 
 def processes_for(items: Sequence[object], jobs: int | None = None) -> int:
-    """Return how many processes work on the items: `jobs`, or as many as there are cores, and no more than items."""
+    """Return the number of processes: `jobs`, or one per core, and no more than items."""
     return min(jobs or cores(), len(items))
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use; macOS knows only those of the machine."""
+    """Return the number of cores that this process may use; on macOS, that of the
+    machine.
+    """
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -53,7 +56,7 @@ def cores() -> int:
 
 @contextmanager
 def ctrl_c_waits() -> Iterator[None]:
-    """Put a Ctrl-C off until the block ends."""
+    """Postpone a Ctrl-C until the block ends."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -62,7 +65,9 @@ def ctrl_c_waits() -> Iterator[None]:
 
 
 def _begin_worker() -> None:
-    """Let a worker end with its parent, however that ends: nobody else would wait for what it makes."""
+    """Make a worker end with its parent, however that ends, since nobody else would
+    wait for its results.
+    """
     parent = multiprocessing.parent_process()
     assert parent is not None
 

@@ -1,7 +1,7 @@
-"""Which source files an answer rests on, and a digest of what they say to Python.
+"""The source files behind an answer, and a digest of their meaning to Python.
 
-Files are found by reading them, not by running them. Comments, docstrings and line breaks do not count: no number
-depends on them, so that none is computed again for a comma.
+Files are found by reading them, not by running them. Comments, docstrings and line
+breaks do not count. No number depends on them, so a changed comma recomputes nothing.
 """
 
 import ast
@@ -14,20 +14,22 @@ from pathlib import Path
 
 ROOT = "sih"
 BESIDE = ("*.c", "*.npz", "*.json")
-"""Files beside a module that its answers may rest on."""
+"""Files beside a module on which its answers may depend."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What counts of a Python file."""
+    """The relevant parts of a Python file."""
 
     digest: bytes
     names: frozenset[str]
-    """Names that it imports of the package: modules, and what is taken from them."""
+    """Names that it imports from the package: modules, and their contents."""
 
 
 def digest(module: str) -> str:
-    """Digest all code that the module's answers rest on, so that a change of any of it changes the digest."""
+    """Return the digest of all code behind the module's answers: any change of it
+    changes the digest.
+    """
     whole = hashlib.sha256()
     (top,) = _file(ROOT)
     for path in sorted(source_files(module)):
@@ -38,7 +40,9 @@ def digest(module: str) -> str:
 
 
 def digest_of_file(path: Path) -> bytes:
-    """Digest what counts of a file: the syntax tree of Python, every byte of others."""
+    """Return the digest of a file's relevant parts: the syntax tree of Python, every
+    byte of others.
+    """
     content = path.read_bytes()
     if path.suffix == ".py":
         return read_source(content).digest
@@ -46,14 +50,17 @@ def digest_of_file(path: Path) -> bytes:
 
 
 def source_files(module: str) -> set[Path]:
-    """List the files of the module and of all that it imports of the package, and those in C or of data beside them."""
+    """Return the files of the module and of all its imports from the package, with
+    those in C or of data beside them.
+    """
     found = {path for name in closure(module) for path in _file(name)}
     beside = (path.parent.glob(pattern) for path in found for pattern in BESIDE)
     return found.union(*beside)
 
 
 def closure(module: str) -> set[str]:
-    """List the module and all modules of the package that it imports, directly or not.
+    """Return the module and all modules of the package that it imports, directly or
+    not.
 
     >>> sorted(closure("sih.base.stats"))
     ['sih.base', 'sih.base.stats']
@@ -70,11 +77,13 @@ def closure(module: str) -> set[str]:
 
 @cache
 def imports(module: str) -> frozenset[str]:
-    """List what of the package the module's file imports, at its top or inside functions, and the folders it is in."""
+    """Return the modules of the package that a module's file imports, at its top or
+    inside functions, with their folders.
+    """
     parts = module.split(".")
     found = {
         ".".join(parts[:n]) for n in range(2, len(parts))
-    }  # not the whole package: its names are other modules'
+    }  # not the whole package, with the names of other modules
     for path in _file(module):
         found |= read_source(path.read_bytes()).names
     return frozenset(name for name in found if _file(name))
@@ -82,7 +91,7 @@ def imports(module: str) -> frozenset[str]:
 
 @cache
 def read_source(content: bytes) -> Source:
-    """Read what counts of a Python file's content."""
+    """Return the relevant parts of a Python file's content."""
     tree = ast.parse(content)
     names = frozenset(name for name in _imported(tree) if name.split(".")[0] == ROOT)
     said = ast.dump(_without_docstrings(tree))
@@ -100,7 +109,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
-    """Take away statements that are bare strings: docstrings, and those of fields."""
+    """Remove statements that are bare strings: docstrings, and those of fields."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [statement for statement in node.body if not _is_text(statement)]
@@ -115,7 +124,7 @@ def _is_text(node: ast.stmt) -> bool:
 
 @cache
 def _file(name: str) -> tuple[Path, ...]:
-    """Find the file of a module, none for a name that is a function or class in one."""
+    """Return the file of a module, None if the name is a function or class in one."""
     try:
         spec = importlib.util.find_spec(name)
     except ModuleNotFoundError:

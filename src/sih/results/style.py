@@ -1,6 +1,8 @@
-"""The one look of all figures: paper width, legible in print, safe for colour-blind eyes, the same bytes every time.
+"""The style of all figures: paper width, legible in print, safe for colour-blind
+readers, reproducible bytes.
 
-Besides, what panels of curves share: an axis of doubling positions, one legend, a note of what is missing.
+It also has the shared parts of panels of curves: an axis of doubling positions, one
+legend, a note on missing models.
 """
 
 import io
@@ -27,13 +29,14 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
 )  # fmt: skip
 """Okabe and Ito's palette."""
 LAG_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, SKY, "#B7A900", "#3B3A42")
-"""Okabe and Ito's hues, yellow darker and black softer, as the explorer has them. The first three differ the most,
-also to colour-blind eyes."""
+"""Okabe and Ito's hues, with yellow darker and black softer, as in the explorer. The
+first three differ the most, also to colour-blind readers."""
 TWELVE = (
     "#882E72", "#AE76A3", "#D1BBD7", "#1965B0", "#5289C7", "#7BAFDE",
     "#4EB265", "#90C987", "#D9C000", "#F4A736", "#E8601C", "#DC050C",
 )  # fmt: skip
-"""A colour for each of twelve lags in one panel: Tol's discrete rainbow, its two palest greens and yellows darker."""
+"""One colour for each of twelve lags in one panel: Tol's discrete rainbow, its two
+palest greens and yellows darker."""
 Look = tuple[str, Any, float]
 """Colour, dashes, line width."""
 
@@ -58,11 +61,13 @@ _RC: dict[Any, Any] = {
 
 
 paper_style = partial(rc_context, _RC)
-"""Sets the look within a block: every figure is drawn and saved inside one."""
+"""Context in which every figure is drawn and saved, with this style."""
 
 
 def lag_colour(lag: int) -> str:
-    """Return the colour that a lag has in every figure and in the explorer, whatever other lags there are."""
+    """Return the colour of a lag in every figure and in the explorer, whatever the
+    other lags are.
+    """
     return LAG_COLOURS[(lag - 1) % len(LAG_COLOURS)]
 
 
@@ -72,7 +77,7 @@ def lag_dashes(lag: int) -> Any:
 
 
 class PaperFigure(Figure):
-    """Shows itself in a notebook, in this look, whether or not pyplot was ever imported."""
+    """A figure that shows itself in a notebook in this style, with or without pyplot."""
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
@@ -83,18 +88,22 @@ class PaperFigure(Figure):
 
 @contextmanager
 def paper_figure(width: float, height: float) -> Iterator[Figure]:
-    """Make a figure of so many inches, to be drawn in this look within the block."""
+    """Yield a figure of this size in inches, to be drawn in this style within the
+    block.
+    """
     with paper_style():
         yield PaperFigure(figsize=(width, height))
 
 
 def save(figure: Figure, stem: str | Path) -> list[Path]:
-    """Write `stem`.pdf, .svg and .png, without dates inside, so that the same figure is the same bytes."""
+    """Write `stem`.pdf, .svg and .png without dates inside, so that the same figure has
+    the same bytes.
+    """
     paths = [
         Path(f"{stem}.{ending}") for ending in FORMATS
-    ]  # a stem may have dots of its own, as standard-1.2.3
+    ]  # a stem may contain dots, as standard-1.2.3
     with paper_style():
-        figure.draw_without_rendering()  # find the layout once, not for every format
+        figure.draw_without_rendering()  # compute the layout once, not for every format
     made_by = f"sih (matplotlib {matplotlib.__version__})"
     undated: dict[str, dict[str, Any]] = {
         "pdf": {"CreationDate": None, "Creator": made_by},
@@ -114,7 +123,9 @@ def save(figure: Figure, stem: str | Path) -> list[Path]:
 
 
 def doubling_positions(ax: Axes, first: int, last: int) -> None:
-    """Make the axis of positions logarithmic, with a tick where their number doubles, to show short sequences too."""
+    """Make the axis of positions logarithmic, with ticks at doubling positions, to show
+    short sequences too.
+    """
     ticks = [2**n for n in range(64) if first <= 2**n <= last + 1]
     ax.set_xscale("log", base=2)
     ax.set_xticks(ticks, [str(tick) for tick in ticks])
@@ -122,7 +133,9 @@ def doubling_positions(ax: Axes, first: int, last: int) -> None:
 
 
 def legend(figure: Figure, looks: Mapping[str, Look], columns: int, note: str = "") -> None:
-    """Draw one legend for all panels, each curve once, and above it a note, of what is missing."""
+    """Draw one legend for all panels, each curve once, and a note above it on missing
+    models.
+    """
     found: dict[Any, Any] = {}
     for ax in figure.axes:
         found.update(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
@@ -137,7 +150,7 @@ def legend(figure: Figure, looks: Mapping[str, Look], columns: int, note: str = 
 
 
 def not_shipped(names: Sequence[str]) -> str:
-    """Write a note of the models that a figure would show if they were there, empty if none is missing."""
+    """Return a note on the models that a figure lacks, "" if none is missing."""
     return (
         textwrap.fill(f"not shipped: {', '.join(names)}", 110, break_on_hyphens=False)
         if names

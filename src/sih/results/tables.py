@@ -1,4 +1,4 @@
-"""How numbers, lag sets and kinds of matrices are written in tables, titles and captions."""
+"""Numbers, lag sets and kinds of matrices as written in tables, titles and captions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Rows = list[list[str]]
 
 
 def braces(lags: Sequence[int]) -> str:
-    """Return a lag set as mathematics has it: {1,2,3}."""
+    """Return a lag set in the notation {1,2,3}."""
     return "{" + ",".join(map(str, lags)) + "}"
 
 
@@ -19,7 +19,7 @@ def with_error(value: float, error: float) -> str:
 
 
 def law_in_words(law: str, concentration: float = 1.0) -> str:
-    """Return how the distribution of random matrices is named.
+    """Return the name of a distribution of random matrices.
 
     >>> law_in_words("uniform"), law_in_words("dirichlet", 0.4), law_in_words("sparse")
     ('uniform rows', 'Dirichlet(0.4) rows', 'sparse matrices')

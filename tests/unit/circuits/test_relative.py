@@ -16,6 +16,7 @@ import sih
 from sih.base.errors import FieldError
 from sih.circuits.circuit_table import read_circuit
 from sih.circuits.relative import GENTLER, RelativeCircuit, kappa
+from sih.cli import main
 from sih.models.offsets import attention_at
 
 Row = list[float]
@@ -361,11 +362,73 @@ def test_other_tasks_are_one_line() -> None:
     assert "\n" not in str(refusal.value)
     with pytest.raises(ValueError, match="the weights were written for another prior of lags"):
         sih.verify(model, task_of((1, 3), even=False))
+    model.notes = sih.construct(task_of((2, 3)), kind="relative").notes
+    with pytest.raises(ValueError, match="the weights were written for other lags than the task's"):
+        sih.verify(model, task_of((1, 3)))
     parents = sih.ParentsTask([[0.9, 0.1], [0.5, 0.5]], [[-1, 0, 1], [-1, 0, 0]], length=2)
     fresh = sih.FreshTask(2, (1, 2), 20)
     for task in (parents, fresh, sih.SwitchingTask(task_of((1, 2)).P, (1, 2), 20, 0.1)):
         with pytest.raises(FieldError, match=r"is for lags|a task with lags"):
             sih.construct(task, kind="relative")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("form", ["disentangled", "standard"])
+@pytest.mark.parametrize("target", ["paper", "bayes"])
+def test_weights_of_other_lags_are_one_line(target: str, form: Any) -> None:
+    """All sets of one reach have weights of one shape, or nearly: each is told from every other."""
+    sets = [lags for lags in SETS if lags[-1] == 3]
+    built = {
+        lags: sih.construct(task_of(lags), kind="relative", target=target, form=form)
+        for lags in sets
+    }
+    known = {lags: (model.circuit, model.notes) for lags, model in built.items()}
+    for lags, model in built.items():
+        assert model.circuit.lags_of(model) == lags
+        for other in sets:
+            if other == lags:
+                continue
+            model.circuit, model.notes = known[other]
+            with pytest.raises(ValueError, match="the weights are those of other lags") as refusal:
+                sih.verify(model)
+            assert f"{lags}; circuit and task have {other}" in str(refusal.value)
+            assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("form", ["disentangled", "standard"])
+def test_a_single_weight_does_not_make_other_lags(form: Any) -> None:
+    """Whatever number in the weights is changed, and to what: it is a check that fails, not another circuit."""
+    model = sih.construct(task_of((1, 3), states=2), kind="relative", form=form)
+    for weight in model.parameters():
+        flat = weight.detach().view(-1)
+        for index, value in enumerate(flat.tolist()):
+            for wrong in (0.0, 1.0, 100.0, -200.0, -800.0):
+                flat[index] = wrong
+                assert model.circuit.lags_of(model) in (None, (1, 3))
+            flat[index] = value
+    assert model.circuit.lags_of(model) == (1, 3)
+
+
+def test_other_lags_in_the_notes_are_bad_input_and_damage_a_failed_check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = sih.construct(task_of((1, 3)), kind="relative")
+    sih.save(model, tmp_path / "m")
+    path = tmp_path / "m" / "notes.json"
+    notes = json.loads(path.read_text())
+    assert main(["verify", str(tmp_path / "m")]) == 0
+    for entry in ("circuit", "task"):
+        notes[entry]["lags"] = [2, 3]
+    path.write_text(json.dumps(notes))
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path / "m")]) == 2
+    said = capsys.readouterr().err.strip()
+    assert "the weights are those of other lags, (1, 3); circuit and task have (2, 3)" in said
+    assert "\n" not in said
+    damaged = sih.construct(task_of((1, 3)), kind="relative")
+    assert isinstance(damaged, sih.DisentangledRelativeTransformer)
+    damaged.block("1.1", "token", "offset")[0, 2] = 0.0  # as if offset 2 were a lag for state 0
+    sih.save(damaged, tmp_path / "d")
+    assert main(["verify", str(tmp_path / "d")]) == 1
 
 
 def test_the_factor_of_lemma_10_2() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -34,7 +35,7 @@ def test_the_papers_axes_and_a_colour_for_each_lag(states: int) -> None:
     (legend,) = figure.legends
     names = [text.get_text() for text in legend.get_texts()]
     assert names[:12] == [f"lag {lag}" for lag in config.lags]
-    curves = [line for line in figure.axes[3].lines if len(line.get_xdata()) == 1000]
+    curves = [line for line in figure.axes[3].lines if np.size(line.get_xdata()) == 1000]
     assert len({line.get_color() for line in curves}) == len(curves) == 12
     assert "cut at both ends" in claim_cumulative_figure.caption(config)
 

@@ -20,6 +20,7 @@ from sih.claim import (
 from sih.claim.claim_histogram import ClaimConfig
 from sih.claim.exact import claim_table
 from sih.claim.monte_carlo import random_matrices
+from sih.claim.sampled import sampled_gaps
 from sih.results import style
 from sih.training.runs.run_store import RunStore
 
@@ -128,7 +129,7 @@ def test_the_histogram_is_on_the_papers_axes() -> None:
     config = ClaimConfig(matrices=60, sampled_sequences=20)
     data = claim_histogram.compute(config, RunStore())
     assert data.sampled is None  # with fewer sequences it is another check
-    kept = claim_histogram.sampled_gaps(claim_histogram.printed_check(ClaimConfig(matrices=60)))
+    kept = sampled_gaps(claim_histogram.printed_check(ClaimConfig(matrices=60)))
     ax = claim_histogram_figure.draw(dataclasses.replace(data, sampled=kept)).axes[0]
     assert ax.get_xlim() == claim_histogram_figure.PAPERS_RANGE
     assert ax.get_ylim() == (0, 1250)

@@ -151,7 +151,7 @@ def test_every_figure_reads_its_own_words_back(name: str) -> None:
 
 
 def test_where_the_figures_name_stands() -> None:
-    names = {"beta", "heads"}
+    names = {"beta": 0, "heads": 0}
     assert figure_in(["beta", "--states", "3"], names) == "beta"
     assert figure_in(["--out", "heads", "beta"], names) == "beta"
     assert figure_in(["--out", "heads"], names) is None

@@ -29,6 +29,8 @@ def named(name: str, length: int = 40) -> dict[str, Any]:
         {"length": 40, "models": [{"kind": "bayes"}]},
         {"length": 40, "models": [{"kind": "looking"}]},
         {"length": 40, "lags": [1, 3], "models": [{"kind": "two-lags"}]},
+        {"length": 40, "models": [{"kind": "relative"}]},
+        {"length": 40, "lags": [1, 3, 4], "models": [{"kind": "relative-bayes"}]},
         named("standard-1.2.3"),
         named("standard-1.2.3-1.3.1.1"),
         named("disentangled-1.2.3"),
@@ -44,6 +46,7 @@ def test_bars_add_up_to_the_scores_of_the_model(value: dict[str, Any]) -> None:
     tokens = sih.sample(task, 1, rng=torch.Generator().manual_seed(state.seed)).tokens
     with torch.no_grad():
         scores = model.trace(tokens).scores[-1][0].mean(dim=0).double() / model.config.temperature
+    scores = scores[model.first :, model.first :]
     total = found.arrays["common"] + sum(
         found.arrays[f"part/{name}"] for name in found.header["parts"]
     )
@@ -72,6 +75,28 @@ def test_a_circuit_carries_and_the_looking_one_looks() -> None:
         assert not found.arrays[f"lag/{other}"].any()
         assert not found.arrays[f"size/{other}"].any()
         assert found.arrays[f"size/{way}"][:, 20].max() == 255
+
+
+@pytest.mark.parametrize("kind", ["relative", "relative-bayes"])
+def test_with_relative_positions_each_transition_votes_for_its_likeliest_lag(kind: str) -> None:
+    """By the definition: of the lags, the one whose step from parent to token has the greatest probability."""
+    value = {"length": 40, "models": [{"kind": kind}]}
+    found, state = channels_of(value), read_state(value)
+    task = state.task()
+    P = task.P.tolist()
+    (row,) = sih.sample(task, 1, rng=torch.Generator().manual_seed(state.seed)).tokens.tolist()
+    votes = found.arrays["lag/votes"]
+    assert votes.shape == (1, 40, 40)
+    assert not found.arrays["lag/attention"].any()
+    for n in range(3, 40):
+        chances = [P[row[n - k]][row[n]] for k in task.lags]
+        alike = max(chances) - min(chances) < 1e-9
+        for i in range(n, 40):
+            vote = votes[0, i, n]
+            if kind == "relative-bayes" and i < 39 and not alike:
+                assert vote
+            assert vote == 0 or chances[vote - 1] == max(chances)
+    assert not votes[0, :, :3].any()
 
 
 def test_the_colour_of_a_key_is_the_lag_that_layer_1_found_most_likely() -> None:

@@ -18,6 +18,14 @@ def test_certificates_hold_and_say_where_they_were_checked() -> None:
     assert 16 < wide["length"] < 256
 
 
+@pytest.mark.parametrize("kind", ["relative", "relative-bayes"])
+@pytest.mark.parametrize("length", [5, 256])
+def test_relative_positions_are_checked_at_the_length_shown(kind: str, length: int) -> None:
+    found = verdict(read_state({"length": length, "models": [{"kind": kind}]}), 0)
+    assert found["ok"]
+    assert found["length"] == length
+
+
 def test_trained_models_have_no_certificate() -> None:
     with pytest.raises(FieldError, match="no certificate"):
         verdict(read_state(TRAINED), 0)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from sih.base.errors import FieldError
 from sih.explorer.circuit_choice import (
     UnfittedError,
     fit_of,
+    relative_model,
     resolve,
     too_large_to_fit,
     written_blocks,
@@ -107,6 +109,23 @@ def test_the_page_runs_the_weights_of_construct(model: dict[str, Any]) -> None:
         for mine, theirs in zip(trace.attention, other.attention, strict=True):
             assert (mine - theirs).abs().max() < 1e-6
         assert (trace.output - other.output).abs().max() < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["relative", "relative-bayes"])
+def test_a_circuit_with_relative_positions_is_built_once_for_each_task(kind: str) -> None:
+    choice, task = chosen({"length": 5, "lags": [1, 2, 4], "models": [{"kind": kind}]})
+    model = relative_model("models.0", choice, task)
+    assert model is relative_model("models.0", choice, task)
+    built = sih.construct(task, **choice.options())
+    assert resolve("models.0", choice, task) == built.circuit
+    for mine, theirs in zip(model.parameters(), built.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+    with pytest.raises(FieldError, match="has no option 'looking'") as found:
+        resolve("models.0", replace(choice, looking=1.0), task)
+    assert found.value.field == "models.0.looking"
+    with pytest.raises(FieldError, match="too small") as found:
+        resolve("models.1", replace(choice, lam=1.0), task)
+    assert found.value.field == "models.1.lam"
 
 
 def test_errors_name_the_slider_or_the_model() -> None:

@@ -72,3 +72,6 @@ def test_circuits_without_a_slider_are_told_too() -> None:
     (looking,) = steps({"length": 30, "models": [{"kind": "looking"}]})
     assert looking["heads"] == 2
     assert "one head fewer" in looking["words"]
+    (relative,) = steps({"length": 5, "models": [{"kind": "relative-bayes"}]})
+    assert relative["heads"] == 1
+    assert "any set of lags, at any length" in relative["words"]

@@ -65,7 +65,8 @@ def test_models_that_fit_are_listed_once() -> None:
         ("bayes", None),
         ("looking", None),
     ]
-    assert small[5:] == [("bayes", 2)], (
+    assert small[5:7] == [("relative", None), ("relative-bayes", None)]
+    assert small[7:] == [("bayes", 2)], (
         "one head mixes both lags; with two nothing does; both sides add nothing"
     )
     three = [
@@ -73,7 +74,13 @@ def test_models_that_fit_are_listed_once() -> None:
         for choice in fitting(read_state({"length": 20}), RUNS)
         if not choice.trained
     ]
-    assert three[-3:] == [("both", None), ("bayes", 1), ("bayes", 3)]
+    assert three[-5:] == [
+        ("both", None),
+        ("relative", None),
+        ("relative-bayes", None),
+        ("bayes", 1),
+        ("bayes", 3),
+    ]
     first = [choice.name or choice.kind for choice in fitting(read_state({}), RUNS)]
     assert first[:4] == [
         "paper",

@@ -39,6 +39,11 @@ STATES: dict[str, dict[str, Any]] = {
         "length": 32,
         "models": [{"kind": "looking"}, {"kind": "looking", "looking": 0.3, "temper": 1e-5}],
     },
+    "relative": {
+        "length": 32,
+        "models": [{"kind": "relative", "beta": 20.0}, {"kind": "relative-bayes"}],
+    },
+    "absolute and relative": {"length": 40, "lags": [2, 5], "models": [{}, {"kind": "relative"}]},
     "trained": TRAINED,
     "rows": {
         "states": 2,

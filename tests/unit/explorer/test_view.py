@@ -124,6 +124,70 @@ def test_what_is_paid_beside_a_sink_is_sent_however_small(model: dict[str, Any])
         assert np.abs(others / 65535 - head / head.max()).max() < 1e-4
 
 
+RELATIVE = ["relative", "relative-bayes"]
+
+
+@pytest.mark.parametrize("kind", RELATIVE)
+@pytest.mark.parametrize(("lags", "length"), [([1, 2, 3], 5), ([1, 3], 40), ([1, 2, 16], 256)])
+def test_relative_positions_are_shown_between_tokens(
+    kind: str, lags: list[int], length: int
+) -> None:
+    """Row i of every array is that of token i: row i + 1 of the model's own trace, the start token's key apart."""
+    value = {"length": length, "lags": lags, "models": [{}, {"kind": kind}]}
+    if length == 5:
+        value["models"] = [{"kind": kind}, {"kind": kind}]  # the paper's circuit needs more tokens
+    view, state = view_of(value), read_state(value)
+    tokens = torch.from_numpy(view.arrays["tokens"].astype(np.int64))[None]
+    task = state.task()
+    model = sih.construct(task, **state.models[1].options())
+    assert isinstance(model, sih.DisentangledRelativeTransformer)
+    trace = model.trace(tokens)
+    heads = [f"{n}.{h + 1}" for n, count in enumerate(model.config.heads, 1) for h in range(count)]
+    for index, head in enumerate(heads):
+        whole = trace[f"{head}/attention"][0].numpy()
+        shown = view.arrays["attention/1"][index] / 65535
+        assert np.abs(shown - whole[1:, 1:]).max() < 1e-5
+        start = view.arrays["start/1"][index]
+        assert np.abs(start - whole[1:, 0]).max() < 1e-6
+        assert np.abs(shown.sum(axis=-1) + start - 1).max() < 2e-3
+    assert view.header["models"][1]["start"]
+    assert np.abs(view.arrays["law/1"] - model.predict(tokens)[0].numpy()).max() < 1e-6
+    last = trace["3.1/attention"][0].numpy()
+    for j, lag in enumerate(lags):
+        for i in range(lag - 1, length):
+            found = np.exp(view.arrays["log_weights/1"][i, j])
+            assert abs(found - last[i + 1, i + 1 - lag + 1]) < 1e-5
+    names = {name.split("/", 2)[2] for name in view.arrays if name.startswith("block/1/")}
+    assert names == {name for name in trace.names if name.endswith("/offset")} - {
+        "3.1/offset",
+        "2.1/offset",
+        *(name for name in trace.names if name.startswith("3.1/")),
+    }
+    for name in names:
+        block = trace[name][0, 1:].numpy()
+        assert block.shape == (length, lags[-1] + 2)
+        assert (
+            np.abs(view.arrays[f"block/1/{name}"] / block.max() - block / block.max()).max() < 1e-6
+        )
+
+
+def test_what_is_paid_beside_a_heavy_start_token_is_sent_however_small() -> None:
+    view = view_of({"length": 30, "models": [{"kind": "relative-bayes"}]})
+    head = view.arrays["attention/0"][2]
+    assert head.max() == 0
+    beside = view.arrays["beside/0"][0] / 65535
+    for i in range(3, 30):  # each of the transitions so far alike
+        assert np.abs(beside[i, 3 : i + 1] - 1).max() < 1e-4
+        assert beside[i, :3].max() == 0
+    assert view.arrays["start/0"][2].min() > 1 - 1e-6
+
+
+def test_a_model_without_a_start_token_has_none() -> None:
+    view = view_of({"length": 30})
+    assert not view.header["models"][0]["start"]
+    assert not [name for name in view.arrays if name.startswith(("start/", "block/"))]
+
+
 def test_parts_of_a_trained_model_add_up_to_its_output() -> None:
     view = view_of(TRAINED)
     total = sum(array for name, array in view.arrays.items() if name.startswith("part/0/"))

@@ -9,6 +9,7 @@ import pytest
 from support.pictures import through_file
 
 from sih.paper import constructions, constructions_figure
+from sih.paper.over_matrices import panels_over_matrices
 from sih.results.curves import Curve, minus
 from sih.training.runs.run_store import RunStore
 
@@ -41,7 +42,7 @@ def test_the_weights_are_run_on_the_first_matrices(
         assert panel.kl.keys() == run.kl.keys()
         assert len(run.kl["ML"].overall) == 2
     config = dataclasses.replace(curves.config, sequences=5, matrices=2)
-    exact = constructions.panels_over_matrices(
+    exact = panels_over_matrices(
         config, functools.partial(constructions.predict, config, weights=False)
     )
     for one, run in zip(exact, curves.run, strict=True):

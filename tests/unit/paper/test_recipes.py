@@ -111,7 +111,7 @@ def test_a_run_of_ones_own(tmp_path: Path) -> None:
         (
             (1, 2, 3),
             Compared("standard", (1, 3, 1), seeds=(0,), plain=True),
-            "trained as the paper trains",
+            "trained as in the paper",
             "run",
         ),
         (

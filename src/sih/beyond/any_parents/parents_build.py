@@ -22,21 +22,24 @@ def construct_parents(
     dtype: torch.dtype = torch.float64,
     **options: Any,
 ) -> DisentangledTransformer:
-    """Return a model whose weights find out which row of a table of parents made a
-    sequence.
+    r"""Return a model with hand-written weights that identifies which row of a table of
+    parents generated a sequence.
 
-    It carries the `circuit` that its weights follow. Its notes, saved with it, hold
-    circuit and task.
+    The model stores its circuit as `circuit`. Its notes, which are saved with it,
+    contain the circuit and the task.
 
     Args:
-        task: with a table of parents; lags have `sih.construct`.
-        target: "paper", the selective estimator, or "bayes", the Bayesian model average up to the
-            bound that `sih.verify` states.
-        readout: P^T ("probability") or log P^T before a softmax ("logit").
+        task: A task with a table of parents. For lags use `sih.construct`.
+        target: "paper", the selective estimator, or "bayes", the Bayesian model average
+            up to the bound that `sih.verify` reports.
+        readout: "probability" ($P^\top$), or "logit" ($\log P^\top$ before a softmax).
         dtype: torch.float64 or torch.float32.
-        options: of that circuit, None for its own choice; `PaperParentsOptions` and
-            `BayesParentsOptions` explain theirs. paper: third, evidence, lam, beta, temper;
-            bayes: third, lam, temper, symmetric.
+        options: Options of the circuit; None leaves the choice to it.
+            `PaperParentsOptions` and `BayesParentsOptions` explain theirs. paper:
+            third, evidence, lam, beta, temper; bayes: third, lam, temper, symmetric.
+
+    Returns:
+        A model with (batch, time) tokens as input and (batch, time, state) predictions.
 
     >>> import sih
     >>> task = sih.ParentsTask([[0.9, 0.1], [0.5, 0.5]], [[-1, 0, 1, 2], [-1, 0, 0, 1]], length=3)

@@ -1,35 +1,40 @@
-r"""Circuits for any table of parents, with every number chosen, and the closed form
-that their weights must equal.
+r"""Circuits for any table of parents, with all their numbers and the closed form of
+their weights.
 
 Hypothesis h has the weight $w_{i,h} \propto \exp(\beta E_{i,h})$ at row i, with
 $E_{i,h}$ the sum, or the mean, of $\tilde p_{n,h}$ over the tokens n <= i that have
-parents: the selective estimator to the letter; the target "bayes" tempers, sums and
-adds the logarithm of the prior as for lags. The prediction is
-$\sum_h w_{i,h} P_{s_j,\cdot}$, j the parent of token i + 1 under h.
+parents: exactly the selective estimator. The target "bayes" tempers, sums and adds the
+logarithm of the prior as for lags. The prediction is $\sum_h w_{i,h} P_{s_j,\cdot}$, j
+the parent of token i + 1 under h.
 
-**Which tables can be had.** (1) *No token has a parent under some hypotheses and none
-under others.* What it says for "none" would be stored at a key r of layer 1, with score
+**Possible tables.** (1) *No token has a parent under some hypotheses and none under
+others.* Its evidence for "none" would be stored at a key r of layer 1, with score
 $\log \pi(s_i)$ whatever $s_r$ is. A score is
 $a(s_i, s_r) + b(s_i, r) + c(i, s_r) + d(i, r)$, so a would have to be a function of
 $s_i$ plus one of $s_r$, and then it cannot be $\log P$ unless all rows of P are alike.
-(r = i alone knows its token, and what b adds at key i it adds for the children of i
-too; so a token without children could be had, which is not worth its lines.) (2) *Rows
-whose next token has no parent* are not claimed: every head copies some token. All else
-can be had, in one of two forms of the third layer:
+(Only r = i knows its token, and b adds the same at key i for the children of i. A token
+without children would be possible, but is not implemented.) (2) *Rows whose next token
+has no parent* are excluded, since every head copies some token. All other tables are
+possible, in one of two forms of the third layer:
 
-- "parents", the paper's: one head, whose key for h is the parent of i + 1 under h. Where two hypotheses have the same
-  key, it must have the weight $w_h + w_g$, so the score $\log(e^{\beta E_h} + e^{\beta E_g})$: no affine function of
-  what layer 2 holds, unless $E_h = E_g$ always or there is no other key. So the form serves a table iff *hypotheses
-  that give token i + 1 the same parent, unless all do, have given the same to all tokens before*: distinct parents and
-  any two hypotheses do, three random trees do not. Second-layer heads must tell pairs (row, token) apart
+- "parents", the paper's: one head, whose key for h is the parent of i + 1 under h.
+  Where two hypotheses have the same key, it must have the weight $w_h + w_g$, so the
+  score $\log(e^{\beta E_h} + e^{\beta E_g})$: no affine function of what layer 2 holds,
+  unless $E_h = E_g$ always or there is no other key. So the form serves a table iff
+  *hypotheses that give token i + 1 the same parent, unless all do, have given the same
+  to all tokens before*: distinct parents and any two hypotheses do, three random trees
+  do not. Second-layer heads must tell pairs (row, token) apart
   (`beyond/any_parents/token_heads.py`).
-- "slots": several heads, in each of which every key stands for one hypothesis in all rows. Then heads need only tell
-  tokens apart. Its K slots are the positions 0 .. K - 1, slot h for hypothesis h. Head a of the first bank pays $w_a$
-  to the parent under a and the others' weights to their slots; one head pays all to the slots, and counts -(K - 1)
-  times: $\sum_a (w_a e_{parent_a} + \sum_{h \ne a} w_h e_h) - (K - 1) \sum_h w_h e_h = \sum_a w_a e_{parent_a}$. Where
-  the parent is another's slot it stands for the wrong hypothesis there. So there is a second bank, with the spare slots
-  K .. 2K - 1 for the others and the keys 0 .. K - 1 for a alone; whichever head does not serve pays $w_a$ to slot a.
-  Slots then count -K times and spare slots -(K - 1) times. Rows count from 2K - 1 on, where all slots are.
+- "slots": several heads, in each of which every key stands for one hypothesis in all
+  rows. Then heads need only tell tokens apart. Its K slots are the positions 0 .. K -
+  1, slot h for hypothesis h. Head a of the first bank pays $w_a$ to the parent under a
+  and the others' weights to their slots; one head pays all to the slots, and counts
+  -(K - 1) times: $\sum_a (w_a e_{parent_a} + \sum_{h \ne a} w_h e_h) - (K - 1) \sum_h
+  w_h e_h = \sum_a w_a e_{parent_a}$. Where the parent is another's slot it stands for
+  the wrong hypothesis there. So there is a second bank, with the spare slots K .. 2K -
+  1 for the others and the keys 0 .. K - 1 for a alone; whichever head does not serve
+  pays $w_a$ to slot a. Slots then count -K times and spare slots -(K - 1) times. Rows
+  count from 2K - 1 on, where all slots are.
 """
 
 from __future__ import annotations
@@ -62,15 +67,16 @@ Places = tuple[Annotated[int, AtLeast(-1), Below(2**31)], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class ParentsCircuit(AnyCircuit):
-    """Every number behind the weights of a circuit for a table of parents."""
+    """All numbers behind the weights of a circuit for a table of parents."""
 
     task_kind: ClassVar[Any] = ParentsTask
 
     third: ParentsThird
     parents: tuple[Places, ...]
-    """The task's table: of each hypothesis, the parents of tokens 0 to `length`."""
+    """The task's table: for each hypothesis, the parents of tokens 0 to `length`."""
     head_of_token: tuple[Places, ...]
-    """The second-layer head, from 0, that takes each token, -1 where none does: a row for all queries, or one each."""
+    """The second-layer head (from 0) of each token, -1 for none: one row for all
+    queries, or one per query."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -90,11 +96,11 @@ class ParentsCircuit(AnyCircuit):
     @property
     @abstractmethod
     def counting(self) -> Evidence:
-        """Return whether shares of tokens are averaged or added up."""
+        """Return whether shares of tokens are averaged or summed."""
 
     @property
     def masks(self) -> Masks:
-        """Return what the masks add: heads always rest on position 0."""
+        """Return the numbers that masks add: position 0 is always the sink."""
         return Masks(0.0, -2 * self.lam)
 
     @cached_property
@@ -107,28 +113,32 @@ class ParentsCircuit(AnyCircuit):
 
     @cached_property
     def heads(self) -> int:
-        """Count the second-layer heads: one at least, which rests if there is nothing to gather."""
+        """Return the number of second-layer heads: at least one, which uses the sink if
+        there is nothing to gather.
+        """
         return max(1, 1 + max(max(row) for row in self.head_of_token))
 
     @property
     def model_heads(self) -> tuple[int, int, int]:
-        """Count the heads of each layer."""
+        """Return the number of heads of each layer."""
         return len(self.exponents), self.heads, len(self.copying)
 
     @cached_property
     def rows(self) -> Bool[Tensor, " row"]:
-        """Tell at which rows the circuit is claimed to be right: where the next token has parents, and slots are."""
+        """Return the mask of rows where the closed form holds: the next token has
+        parents, and all slots exist.
+        """
         first = 2 * self.hypotheses - 1 if self.third == "slots" else 0
         return has_parent(self.table)[1:] & (torch.arange(self.length) >= first)
 
     @property
     def first_exact_position(self) -> int:
-        """Find the first row that is claimed."""
+        """Return the first row where the closed form holds."""
         return int(self.rows.nonzero()[0])
 
     @cached_property
     def copying(self) -> tuple[Copying, ...]:
-        """List the third-layer heads."""
+        """Return the third-layer heads."""
         following = self.table[:, 1:].T
         return (
             (Copying(1.0, following),) if self.third == "parents" else slots(following, self.rows)
@@ -136,29 +146,33 @@ class ParentsCircuit(AnyCircuit):
 
     @property
     def times(self) -> float:
-        """Bound how much larger an error of the output may be than one of an attention weight."""
+        """Return a bound on the factor from an error of an attention weight to one of
+        the output.
+        """
         return sum(abs(head.times) for head in self.copying)
 
     @cached_property
     def takes(self) -> Bool[Tensor, "head row token"]:
-        """Tell which tokens each second-layer head takes at each row."""
+        """Return the mask of tokens that each second-layer head gathers at each row."""
         seen = torch.ones(self.length, self.length).tril().bool()
         return seen & (torch.tensor(self.head_of_token) == torch.arange(self.heads)[:, None, None])
 
     @cached_property
     def fewest(self) -> TokenHeads:
-        """Prove how few second-layer heads can do: the last row that has a choice must tell its tokens apart."""
+        """Return a proved lower bound on second-layer heads: the last row with a choice
+        must distinguish its tokens.
+        """
         choice = self.rows & (self.table != self.table[0]).any(dim=0)[1:]
         last = int(choice.nonzero()[-1]) if choice.any() else 0
         return token_heads(self.table[:, : last + 1])
 
     @cached_property
     def totals(self) -> Float[Tensor, "head row"]:
-        """Return C: a key's weight is 1/C, and a head that sees n of them rests on
-        position 0 with (C - n)/C.
+        """Return C: a key has weight 1/C, and a head with n keys gives (C - n)/C to
+        position 0.
 
-        C is the most tokens that the head takes at any row (evidence "sum"), or all
-        that have parents up to this one.
+        C is the largest number of tokens that the head gathers at any row (evidence
+        "sum"), or the number of all tokens with parents up to this one.
         """
         if self.counting == "sum":
             return (
@@ -174,11 +188,13 @@ class ParentsCircuit(AnyCircuit):
 
     @property
     def size(self) -> float:
-        """Bound what the heads together add to a score, over beta."""
+        """Return a bound on the heads' sum in a score, divided by beta."""
         return float(self.totals[:, -1].sum()) if self.counting == "sum" else float(self.heads)
 
     def strength(self) -> float:
-        """Bound how far the third layer's evidence can put one key ahead of another."""
+        """Return a bound on the difference that the third layer's evidence makes
+        between two keys' scores.
+        """
         return self.beta * self.size
 
     def weights(
@@ -199,7 +215,7 @@ class ParentsCircuit(AnyCircuit):
     def token_shares(
         self, tokens: Int[Tensor, "batch time"], task: ParentsTask, temper: float
     ) -> Float[Tensor, "batch time hypothesis"]:
-        """Return p-tilde of every token, 0 where it has no parent."""
+        r"""Return $\tilde p$ of every token, 0 if it has no parent."""
         logs = log_matrix(task.P, temper, self.log_zero)
         return normalised_probabilities(tokens, task, log_P=logs)
 
@@ -224,7 +240,9 @@ class ParentsCircuit(AnyCircuit):
         yield Expected("output", self.rows[:time], mixture(weights, tokens, task))
 
     def gathering(self, head: int, time: int) -> Float[Tensor, "query key"]:
-        """Return the attention of a second-layer head: 1 / C for a token, position 0 the rest."""
+        """Return the attention of a second-layer head: 1 / C for each token, the rest
+        to position 0.
+        """
         attention = torch.zeros(time, time, dtype=torch.float64)
         for i in range(time):
             at = self.head_of_token[i % len(self.head_of_token)]
@@ -267,6 +285,8 @@ def paid(
     keys: Int[Tensor, "time hypothesis"],
     rows: Bool[Tensor, " time"],
 ) -> Float[Tensor, "batch time time"]:
-    """Return attention that pays each hypothesis's weight to its key, at these rows; those with one key add up."""
+    """Return attention that gives each hypothesis's weight to its key, at these rows;
+    equal keys are summed.
+    """
     out = weights.new_zeros((*weights.shape[:2], weights.shape[1]))
     return out.scatter_add_(2, keys.clamp_min(0).expand_as(weights), weights * rows[:, None])

@@ -1,7 +1,7 @@
 """The third-layer heads of the form "slots": in each, every key stands for one
 hypothesis in all rows.
 
-What they add up to is proved in `parents_circuit.py`.
+`parents_circuit.py` proves their sum.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from torch import Tensor
 
 
 class Copying(NamedTuple):
-    """Says to which key a third-layer head pays each hypothesis's weight, and how often what it copies counts."""
+    """The key to which a third-layer head gives each hypothesis's weight, and the
+    factor of its output.
+    """
 
     times: float
     keys: Int[Tensor, "row hypothesis"]
@@ -23,7 +25,7 @@ class Copying(NamedTuple):
 def slots(
     following: Int[Tensor, "row hypothesis"], rows: Bool[Tensor, " row"]
 ) -> tuple[Copying, ...]:
-    """List the heads of the form "slots", with the second bank if a claimed row needs it."""
+    """Return the heads of the form "slots", with the second bank if a row needs it."""
     count = following.shape[1]
     own_slots = torch.arange(count).expand_as(following)
     taken = (following < count) & (following != own_slots)  # another hypothesis's slot

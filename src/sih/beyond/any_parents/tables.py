@@ -1,4 +1,6 @@
-"""Which tables of parents a circuit can be written for, and in which form."""
+"""Tables of parents that a circuit can be written for, with the form of the third
+layer.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from sih.task import ParentsTask
 
 
 def check_table(task: ParentsTask) -> None:
-    """Raise a FieldError unless a circuit can be written for the table: no token may have a parent for some only."""
+    """Raise a FieldError unless a circuit can be written: no token may have a parent
+    under some hypotheses only.
+    """
     lacks = task.table < 0
     mixed = (lacks.any(dim=0) & ~lacks.all(dim=0)).nonzero().flatten()
     if len(mixed):
@@ -23,8 +27,8 @@ def check_table(task: ParentsTask) -> None:
 
 
 def shared_parent(task: ParentsTask) -> tuple[int, int, int] | None:
-    """Find a row and two hypotheses with one parent for the next token, though they
-    differ before, if there are such.
+    """Return a row and two hypotheses with the same next parent but different earlier
+    ones, or None.
 
     The form "parents" cannot serve such a row, unless all hypotheses share the parent
     (`parents_circuit.py`).

@@ -29,16 +29,16 @@ ParentsT = TypeVar("ParentsT", bound=ParentsCircuit)
 
 @dataclass(frozen=True)
 class PaperParentsOptions(CircuitOptions):
-    """What may be asked of the paper's circuit for a table of parents."""
+    """Options of the paper's circuit for a table of parents."""
 
     third: ParentsThird | None = None
-    """Whether one third-layer head looks at the parents (parents, the paper's form), or
-    several at slots (slots, always possible). By default the one with fewer weights in
-    all."""
+    """Form of the third layer: one head that attends to parents (parents, the paper's
+    form), or several that attend to slots (slots, always possible). By default the one
+    with fewer weights in all."""
     evidence: Evidence = "mean"
-    """Whether probabilities p-tilde are averaged (the paper's) or added up."""
+    """Whether probabilities p-tilde are averaged (the paper's) or summed."""
     lam: Strength | None = None
-    """The masks' strength. By default 500, or as much as the scores need."""
+    """Strength of the masks. By default 500, or more if the scores need it."""
     beta: OrInfinite = 100.0
     """Inverse temperature of the third layer; inf for the limit."""
     temper: Strength = 1.0
@@ -47,7 +47,7 @@ class PaperParentsOptions(CircuitOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class PaperParentsCircuit(ParentsCircuit):
-    """The numbers of the selective estimator for a table of parents."""
+    """The selective estimator for a table of parents, with all its numbers."""
 
     target: ClassVar[str] = "paper"
     Options: ClassVar[type[CircuitOptions]] = PaperParentsOptions
@@ -75,24 +75,25 @@ class PaperParentsCircuit(ParentsCircuit):
 
 @dataclass(frozen=True)
 class BayesParentsOptions(CircuitOptions):
-    """What may be asked of the Bayes-optimal circuit for a table of parents."""
+    """Options of the Bayes-optimal circuit for a table of parents."""
 
     third: ParentsThird | None = None
-    """Whether one third-layer head looks at the parents (parents, the paper's form), or
-    several at slots (slots, always possible). By default the one with fewer weights in
-    all."""
+    """Form of the third layer: one head that attends to parents (parents, the paper's
+    form), or several that attend to slots (slots, always possible). By default the one
+    with fewer weights in all."""
     lam: Strength | None = None
-    """The masks' strength. By default 500, or as much as the scores need."""
+    """Strength of the masks. By default 500, or more if the scores need it."""
     temper: Strength | None = None
-    """Exponent on the probabilities in the first layer. By default that of the least
-    certified error. The inverse temperature follows from it."""
+    """Exponent on the probabilities in the first layer. By default the exponent with
+    the least certified error. It determines the inverse temperature."""
     symmetric: bool = True
-    """Two first-layer heads of opposite exponent: a head more, 2 to 4 digits won."""
+    """Whether layer 1 has two heads of opposite exponents. This costs a head and gains
+    2 to 4 digits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BayesParentsCircuit(ParentsCircuit):
-    """The numbers of the Bayesian model average over a table of parents."""
+    """The Bayesian model average over a table of parents, with all its numbers."""
 
     target: ClassVar[str] = "bayes"
     Options: ClassVar[type[CircuitOptions]] = BayesParentsOptions
@@ -126,7 +127,7 @@ class BayesParentsCircuit(ParentsCircuit):
 def fewest(
     kind: type[ParentsT], task: ParentsTask, third: ParentsThird | None, **asked: Any
 ) -> ParentsT:
-    """Return a circuit of the form asked for, or of that with fewer weights."""
+    """Return a circuit of the requested form, or of the form with fewer weights."""
     check_table(task)
     shared = shared_parent(task)
     asked = {**asked, "parents": tuple(map(tuple, task.table.tolist())), "length": task.length}

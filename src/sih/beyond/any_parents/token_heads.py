@@ -1,19 +1,26 @@
-r"""Which tokens may share a second-layer head where hypotheses are any parents, and how few heads there can be.
+r"""Tokens that may share a second-layer head if hypotheses are any parents, and the
+least number of heads.
 
-Layer 1 stores what token n says for a hypothesis at the index of its parent under it. Let $L_n(m)$ be the hypotheses
-under which m is the parent of n. A head adds up, at index m, what all tokens that it takes store there, and a reader of
-hypothesis h multiplies the sum by one number. Token n needs that number to be $[h \in L_n(m)] / |L_n(m)|$, so
+Layer 1 stores token n's evidence for a hypothesis at the index of its parent under it.
+Let $L_n(m)$ be the hypotheses under which m is the parent of n. At index m a head sums
+the evidence of all tokens that it gathers, and a reader of hypothesis h multiplies the
+sum by one number. Token n needs that number to be $[h \in L_n(m)] / |L_n(m)|$, so
 
-**tokens n and n' may share a head iff** $L_n(m) = L_{n'}(m)$ **at every index m that is a parent of both.**
+**tokens n and n' may share a head iff** $L_n(m) = L_{n'}(m)$ **at every index m that is
+a parent of both.**
 
-Children of one parent under the same hypotheses never clash. For lags it is the rule of `least.py`: m = n - k = n' -
-k' with other lags k, k' means that n and n' differ by a difference of two lags. A token with the same parent under all
-hypotheses says nothing of them, and no head takes it. The least number of heads is the chromatic number of this graph.
+Children of one parent under the same hypotheses never clash. For lags this is the rule
+of `least.py`: m = n - k = n' - k' with other lags k, k' means that n and n' differ by a
+difference of two lags. A token with the same parent under all hypotheses has no
+evidence, and no head gathers it. The least number of heads is the chromatic number of
+this graph.
 
-**One third-layer head** reads hypothesis h at row i from the key $\mathrm{parent}_h(i+1)$, and a key stands for other
-hypotheses at other rows, while the number by which index m is read at key j cannot know the row. So heads must also
-tell rows apart: pairs (row, token) are assigned, and two may share a head iff no index m and key j that they have in
-common ask for different numbers. In one row that is the rule above, so no fewer heads will do than for tokens alone.
+**One third-layer head** reads hypothesis h at row i from the key
+$\mathrm{parent}_h(i+1)$, and a key stands for other hypotheses at other rows, while the
+number by which index m is read at key j cannot know the row. So heads must also tell
+rows apart: pairs (row, token) are assigned, and two may share a head iff no index m and
+key j that they have in common ask for different numbers. In one row that is the rule
+above, so no fewer heads will do than for tokens alone.
 """
 
 from dataclasses import dataclass
@@ -26,12 +33,15 @@ from sih.heads.colouring import Budget, OutOfBudgetError, colour, in_order, memb
 from sih.heads.least import LowerBoundProof
 
 STEPS = 20_000
-"""Steps of the search for each number of heads; they are counted, so that the answer is the same on every machine."""
+"""Steps of the search for each number of heads; they are counted, so that the answer is
+the same on every machine."""
 
 
 @dataclass(frozen=True)
 class TokenHeads:
-    """Assigns tokens to second-layer heads, -1 to those that say nothing, with a proof that fewer than `lower` fail."""
+    """A second-layer head for each token, -1 for tokens without evidence, with a proof
+    that fewer than `lower` fail.
+    """
 
     colours: tuple[int, ...]
     certificate: LowerBoundProof
@@ -50,9 +60,11 @@ class TokenHeads:
 
 
 def token_heads(parents: Int[Tensor, "hypothesis time"]) -> TokenHeads:
-    """Find few second-layer heads for a table of parents, each token in one of them, and a lower bound.
+    """Return few second-layer heads for a table of parents, each token in one of them,
+    and a lower bound.
 
-    The search is exhaustive up to `STEPS` steps for each number of heads: where it ends, the number is the least.
+    The search is exhaustive up to `STEPS` steps for each number of heads. If it ends
+    earlier, the number is the least.
 
     >>> import torch
     >>> found = token_heads(torch.tensor([[-1, 0, 1, 2, 3], [-1, 0, 0, 1, 2]]))
@@ -82,16 +94,18 @@ def token_heads(parents: Int[Tensor, "hypothesis time"]) -> TokenHeads:
 
 
 def pair_heads(parents: Int[Tensor, "hypothesis next"]) -> tuple[tuple[int, ...], ...]:
-    """Assign the tokens that each row sees to heads, -1 where none takes one, so that one third-layer head can read.
+    """Return heads for the tokens of each row, -1 for none, such that one third-layer
+    head can read them.
 
-    Row by row, the newest token first, the first head whose reads allow it takes it. For lags this finds the pattern of
-    offsets of `least_heads`. It is a number of heads that suffices, not the least. A row whose next token has one
-    parent under all hypotheses needs no evidence, and takes nothing.
+    The search goes row by row, the newest token first. Each token goes to the first
+    head whose reads allow it. For lags this yields the pattern of offsets of
+    `least_heads`. The number of heads suffices, but may not be the least. A row with
+    one next parent under all hypotheses needs no evidence.
     """
     table, length = parents.numpy(), parents.shape[1] - 1
     reads = np.full(
         (0, length, length), -1, dtype=np.int16
-    )  # |L(m)| where an index is read at a key, 0 where it is not
+    )  # |L(m)| if an index is read at a key, otherwise 0
     rows = np.full((length, length), -1)
     for i, n in ((row, row - back) for row in range(length) for back in range(row)):
         at, keys = table[:, n], table[:, i + 1]
@@ -110,7 +124,9 @@ def pair_heads(parents: Int[Tensor, "hypothesis next"]) -> tuple[tuple[int, ...]
 
 
 def _clashes(parents: list[list[int]]) -> list[int]:
-    """List the neighbours of each token, as bits: those with which it cannot share a head."""
+    """Return the neighbours of each token, as bits: those with which it cannot share a
+    head.
+    """
     labels = [
         {m: frozenset(h for h, other in enumerate(at) if other == m) for m in at} for at in parents
     ]
@@ -124,7 +140,9 @@ def _clashes(parents: list[list[int]]) -> list[int]:
 
 
 def _clique(adjacent: list[int]) -> list[int]:
-    """Find many tokens that clash with one another: from each in turn, the one with most candidates left joins."""
+    """Return many tokens that all clash: starting from each, the token with most
+    candidates left joins.
+    """
     best: list[int] = []
     for v, candidates in enumerate(adjacent):
         clique = [v]
@@ -137,7 +155,7 @@ def _clique(adjacent: list[int]) -> list[int]:
 
 
 def _first_fit(adjacent: list[int]) -> list[int]:
-    """Give each token the first head that holds no neighbour."""
+    """Return for each token the first head without a neighbour."""
     heads: list[int] = []
     for v, neighbours in enumerate(adjacent):
         taken = {heads[w] for w in members(neighbours) if w < v}

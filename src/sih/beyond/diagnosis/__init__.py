@@ -1,1 +1,3 @@
-"""What a model's heads and predictions are like, and which known circuit it resembles."""
+"""Diagnosis of a model: the roles of its heads, the quality of its predictions, and the
+known circuit it resembles.
+"""

@@ -1,4 +1,6 @@
-"""Says what any model of the task has learnt, from its attention and its predictions alone, whosever they are."""
+"""`sih.diagnose`: properties of any model of the task, from its attention and its
+predictions alone.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ from sih.task import (
 )
 
 CHUNK = 64
-"""Sequences that a model of `sih` is run on at once."""
+"""Sequences on which a model of `sih` is run at once."""
 COMPARED = 16
 """Sequences on which attention is compared with the known circuits'."""
 
@@ -55,33 +57,39 @@ class Diagnosis(Drawn):
     drawing = "sih.beyond.diagnosis.diagnosis_figure:draw_diagnosis"
 
     lags: tuple[int, ...]
-    """Labels of the task's hypotheses, its lags where it has lags."""
+    """Labels of the task's hypotheses: its lags if it has lags."""
     sequences: int
     reference: str
-    """What KL is measured to: "the truth", or "BMA" where the lags were not given."""
+    """The reference of KL: "the truth", or "BMA" if the lags were not given."""
     heads: tuple[HeadReading, ...]
     law: LawReading
     circuits: tuple[Resemblance, ...]
-    """Distance from the known circuits, the nearest first."""
+    """Distances from the known circuits, the nearest first."""
     notes: tuple[str, ...]
-    """What else to know, a line each."""
+    """Further remarks, one line each."""
 
     def __post_init__(self) -> None:
         check_fields(self)
 
     @property
     def kl(self) -> dict[str, Interval]:
-        """Give mean KL to the reference in nats, of "model", "bma", "ml" and "stationary"."""
+        """Return mean KL to the reference in nats, of "model", "bma", "ml" and
+        "stationary".
+        """
         return self.law.kl
 
     @property
     def lag_accuracy(self) -> dict[str, Interval]:
-        """Give how often the prediction is nearest to that of the sequence's own lag, of "model", "bma" and "ml"."""
+        """Return how often the prediction is nearest to that of the sequence's true
+        lag, of "model", "bma" and "ml".
+        """
         return self.law.lag_accuracy
 
     @property
     def verdict(self) -> str:
-        """Say it in words: how good the predictions are, what each head does, which circuit it looks like."""
+        """Return a summary in words: quality of the predictions, role of each head, and
+        nearest circuit.
+        """
         heads = "; ".join(f"{head.name} {head.role}" for head in self.heads)
         heads = f"Head {heads}" if heads else ""
         circuit = self.circuits[0].words if self.circuits else ""
@@ -89,11 +97,11 @@ class Diagnosis(Drawn):
 
     @property
     def labels(self) -> str:
-        """Name the hypotheses: lags, or numbers from 0 where a task has none."""
+        """Return the hypotheses' names: lags, or numbers from 0 if the task has none."""
         return f"{'hypotheses' if 0 in self.lags else 'lags'} {self.lags}"
 
     def rows(self) -> list[list[str]]:
-        """Tabulate the heads: a row each, the first row names the columns.
+        """Return the table of heads: one row per head, below a row of column names.
 
         >>> import sih
         >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=16)
@@ -111,7 +119,7 @@ class Diagnosis(Drawn):
         return table
 
     def head_lines(self) -> list[str]:
-        """Write the table of `rows` in lines, none where no attention was given.
+        """Return the table of `rows` as lines, none if no attention was given.
 
         >>> import sih
         >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=32)
@@ -170,16 +178,25 @@ def diagnose(
     law: Any = None,
     model: nn.Module | None = None,
 ) -> Diagnosis:
-    """Return what a model has learnt of a task, read from its attention, its predictions, or both.
+    """Return a diagnosis of a model of the task, from its attention, its predictions,
+    or both.
 
     Args:
-        task: what the tokens were drawn from, with one known matrix for each hypothesis, which stays.
-        tokens: a `Batch`, then KL is to the truth, or tokens of shape (batch, time), then it is to BMA's law and a
-            sequence's own lag is the likeliest one.
-        attention: for each layer the heads' attention after the softmax, (batch, head, query, key), or a list of heads
-            (batch, query, key).
-        law: of the next token at every position, (batch, time, state). Numbers below 0 are taken for logits.
-        model: gives both if it is a model of `sih`, else any module that maps tokens to laws or logits.
+        task: The task that the tokens were drawn from, with one known matrix and
+            constant hypothesis per sequence.
+        tokens: A `Batch`, or tokens of shape (batch, time). With a batch KL is to the
+            truth. Otherwise it is to BMA's prediction, and a sequence's lag is taken to
+            be the likeliest one.
+        attention: For each layer the heads' attention after the softmax, (batch, head,
+            query, key), or a list of heads (batch, query, key).
+        law: Distribution of the next token at every position, (batch, time, state).
+            Numbers below 0 are taken as logits.
+        model: A model of `sih`, which gives both, or any module that maps tokens to
+            distributions or logits.
+
+    Returns:
+        The role of each head, the quality of the predictions, and the distances from
+            known circuits.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2, 3), length=32)
@@ -228,7 +245,7 @@ def diagnose(
 def _run(
     model: nn.Module, tokens: Tensor, law: Any, attention: Sequence[Any] | None
 ) -> tuple[Any, Sequence[Any] | None]:
-    """Return the law and the attention to read where a model is given; what it gives must not be given too."""
+    """Return what a model predicts, and the attention that it gives or that is given."""
     if isinstance(model, Model):
         if law is not None or attention is not None:
             raise ValueError("give model=..., or attention=... and law=..., not both")
@@ -271,7 +288,9 @@ def _heads(layers: Sequence[Tensor], batch: Batch, task: CausalTask) -> tuple[He
 
 
 def _pass(model: Model, tokens: Tensor) -> tuple[Tensor, list[Tensor]]:
-    """Give a model's law and the attention of each layer, some sequences at a time: a trace holds far more."""
+    """Return a model's predictions and the attention of each layer, in chunks, since a
+    trace needs far more memory.
+    """
     laws, attention = [], []
     for part in tokens.split(CHUNK):
         laws.append(model.predict(part))
@@ -280,7 +299,9 @@ def _pass(model: Model, tokens: Tensor) -> tuple[Tensor, list[Tensor]]:
 
 
 def _batch(task: CausalTask, given: Batch | Tensor | np.ndarray) -> tuple[Batch, bool]:
-    """Give tokens on the CPU with each sequence's lag, and whether it is known. If not, it is the likeliest one."""
+    """Return tokens on the CPU with each sequence's lag, and whether it is known; if
+    not, it is the likeliest one.
+    """
     found = as_tokens(given.tokens if isinstance(given, Batch) else given).detach().cpu()
     least = first_position(task) + 2
     if len(found) < 2 or found.shape[1] < least:
@@ -299,9 +320,10 @@ def _batch(task: CausalTask, given: Batch | Tensor | np.ndarray) -> tuple[Batch,
 def _attention(
     given: Any, layer: int, batch: Batch, first: int
 ) -> Float[Tensor, "batch head query key"]:
-    """Give a layer's attention as one tensor, if it is attention, or raise a FieldError.
+    """Return a layer's attention as one tensor; raise a FieldError if it is not
+    attention.
 
-    A model's own may have one key more, the `first`, for a start token.
+    A model of `sih` may have one more key, the `first`, for a start token.
     """
     size, time = batch.tokens.shape
     where = f"the attention of layer {layer}"

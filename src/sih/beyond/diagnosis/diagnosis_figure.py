@@ -1,4 +1,6 @@
-"""A diagnosed model in a picture: where each head looks, and how far its predictions are along the sequence."""
+"""A diagnosis as a picture: the attention of each head by offset, and the KL along the
+sequence.
+"""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,12 +17,14 @@ _LOOKS = {
     "stationary": (style.PURPLE, (0, (1, 1))),
 }
 FLOOR = 1e-5
-"""Nats: what is below it is not worth telling apart."""
+"""KL in nats below which differences are not drawn."""
 _LABELS = {"model": "model", "bma": "BMA", "ml": "ML", "stationary": "stationary distribution"}
 
 
 def draw_diagnosis(data: Diagnosis) -> Figure:
-    """Draw each head's attention by offset on the left, KL by position on the right; what was not given is left out."""
+    """Draw each head's attention by offset on the left, and KL by position on the
+    right, as far as given.
+    """
     shown = [part for part, there in (("heads", data.heads), ("law", data.law.kl)) if there]
     with style.paper_figure(style.PAGE, max(2.2, 0.9 + 0.24 * len(data.heads))) as figure:
         axes = figure.subplots(1, len(shown), squeeze=False)[0]

@@ -1,4 +1,6 @@
-"""Reads anyone's predictions of the next token: how far from the truth and from Bayes, and which lag they follow."""
+"""Quality of any predictions of the next token: distance from the truth and from Bayes,
+and the lag they follow.
+"""
 
 import math
 from dataclasses import dataclass, field
@@ -15,11 +17,11 @@ from sih.predictors.predictors import bma, maximum_likelihood, stationary_law, t
 from sih.task import Batch, CausalTask, first_position
 
 LIKE_BMA = 1e-3
-"""Nats: a law nearer than this to BMA's predicts like it."""
+"""KL in nats: a prediction closer than this to BMA's predicts like it."""
 
 
 class Interval(NamedTuple):
-    """Holds a mean over sequences, and both ends of two standard errors about it."""
+    """A mean over sequences, with both ends of an interval of two standard errors."""
 
     mean: float
     low: float
@@ -32,20 +34,26 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class LawReading:
-    """Holds how good predictions are. Means are over sequences and positions past the first max_lag, but the last."""
+    """Quality of predictions. Means are over sequences and positions beyond the first
+    max_lag, except the last.
+    """
 
     kl: dict[str, Interval] = field(default_factory=dict)
-    """KL to the truth, or to BMA's law if the lags are not known: of "model", "bma", "ml" and "stationary"."""
+    """KL to the truth, or to BMA's prediction if the lags are unknown: of "model",
+    "bma", "ml" and "stationary"."""
     to_bma: dict[str, Interval] = field(default_factory=dict)
-    """KL from BMA's law, what a prediction loses against Bayes: of "model", "ml" and "stationary"."""
+    """KL from BMA's prediction, the loss relative to Bayes: of "model", "ml" and
+    "stationary"."""
     lag_accuracy: dict[str, Interval] = field(default_factory=dict)
-    """How often the law of a sequence's own lag is nearest to the prediction, of "model", "bma" and "ml".
+    """Frequency at which the true lag's distribution is the nearest to the prediction,
+    of "model", "bma" and "ml".
 
-    Over the positions at which no other lag gives the next token the same law."""
+    Only positions count at which no other lag predicts the same distribution.
+    """
     by_position: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    """`kl` at every position but the last, which no training reaches."""
+    """`kl` at every position except the last, which training never reaches."""
     words: str = ""
-    """How good they are, in words whose thresholds are in `docs/roles.md`."""
+    """Quality in words, with the thresholds in `docs/roles.md`."""
 
 
 def read_law(
@@ -55,7 +63,9 @@ def read_law(
     *,
     lags_known: bool = True,
 ) -> LawReading:
-    """Measure a law beside the reference predictors', to the truth or, unless the lags are known, to BMA's law."""
+    """Return the quality of a prediction and of the references, by KL to the truth, or
+    to BMA if the lags are unknown.
+    """
     tokens = batch.tokens
     rows = scored_positions(first_position(task), tokens.shape[1])
     laws = {"model": law, "bma": bma(tokens, task), "ml": maximum_likelihood(tokens, task)}
@@ -77,7 +87,9 @@ def read_law(
 
 
 def interval(values: Float[Tensor, " batch"]) -> Interval:
-    """Average over sequences; what is infinite in one sequence is so altogether."""
+    """Return the mean over sequences with its interval; a value that is infinite in one
+    sequence has an infinite mean.
+    """
     mean, error = estimate(values.double()).pair()
     return (
         Interval(mean, mean - 2 * error, mean + 2 * error)
@@ -89,7 +101,9 @@ def interval(values: Float[Tensor, " batch"]) -> Interval:
 def as_law(
     given: Any, batch: Batch, task: CausalTask
 ) -> tuple[Float[Tensor, "batch time state"], bool]:
-    """Give a law that sums to 1 and whether it was logits, which numbers below 0 show, or raise a FieldError."""
+    """Return a distribution that sums to 1, and whether the input was logits (numbers
+    below 0); raise a FieldError if invalid.
+    """
     found, shape = as_numbers("law", given), (*batch.tokens.shape, task.num_states)
     law, rounding = found.double(), rounding_of(found)
     if law.shape != shape:
@@ -112,7 +126,9 @@ def as_law(
 
 
 def as_numbers(field: str, given: Any) -> Tensor:
-    """Give anyone's tensor, array or list of numbers as a tensor on the CPU, or raise a FieldError."""
+    """Return a tensor, array or list of numbers as a tensor on the CPU; raise a
+    FieldError if it is none.
+    """
     try:
         found = torch.as_tensor(given).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
@@ -126,14 +142,18 @@ def as_numbers(field: str, given: Any) -> Tensor:
 
 
 def rounding_of(given: Tensor) -> float:
-    """Say how far the sum of a softmax of this type of numbers may be from 1."""
+    """Return the distance from 1 that rounding may cause in the sum of a softmax of
+    this dtype.
+    """
     return max(1e-3, 4 * torch.finfo(given.dtype).eps) if given.is_floating_point() else 0.0
 
 
 def _words(
     model: Float[Tensor, " batch"], ml: Float[Tensor, " batch"], stationary: Float[Tensor, " batch"]
 ) -> str:
-    """Compare what is lost against Bayes, sequence by sequence."""
+    """Return the verdict in words, from the loss relative to Bayes, sequence by
+    sequence.
+    """
     if interval(model).high <= LIKE_BMA:
         return f"Predicts like BMA (within {LIKE_BMA:g} nats)"
     if interval(_difference(model, ml)).high < 0:
@@ -146,14 +166,16 @@ def _words(
 
 
 def _difference(a: Float[Tensor, " batch"], b: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
-    """Subtract sequence by sequence; where both are infinite neither is better."""
+    """Return the difference sequence by sequence; it is 0 if both are infinite."""
     return torch.where(a == b, 0.0, a - b)
 
 
 def _nearest_lag(
     law: Float[Tensor, "batch time state"], batch: Batch, task: CausalTask
 ) -> Float[Tensor, " sequence"]:
-    """Give how often a sequence's own lag has the nearest law, for each sequence in which lags' laws ever differ."""
+    """Return how often the true lag's distribution is the nearest, per sequence with
+    differing hypotheses.
+    """
     rows = scored_positions(first_position(task), batch.tokens.shape[1])
     labels = torch.tensor(task.hypotheses)
     batches = [Batch(batch.tokens, torch.full_like(batch.lags, label)) for label in task.hypotheses]

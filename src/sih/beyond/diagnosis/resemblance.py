@@ -1,4 +1,6 @@
-"""Finds which of the circuits written by hand a model's attention is nearest to, on the same sequences."""
+"""The hand-written circuit with the attention nearest to a model's, on the same
+sequences.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +18,12 @@ from sih.heads import least_heads
 from sih.task import Task
 
 SAME, ALIKE = 0.05, 0.5
-"""A layer is the circuit's within this total variation, and resembles it within this part of uniform attention's."""
+"""Total variation up to which a layer equals a circuit's, and share of uniform
+attention's distance up to which it resembles it."""
 
 
 def known_circuits() -> dict[str, dict[str, Any]]:
-    """Return the circuits that a model is compared with: every kind, and the paper's with other evidence."""
+    """Return the reference circuits: every kind, and the paper's with other evidence."""
     return {
         **{target: {"target": target} for target in CIRCUITS},
         "paper, sink": {"target": "paper", "sink": True},
@@ -31,21 +34,27 @@ def known_circuits() -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Resemblance:
-    """Holds how far a model's attention is from one circuit's, as mean total variation in each layer, heads matched."""
+    """Distance of a model's attention from one circuit's: mean total variation in each
+    layer, heads matched.
+    """
 
     circuit: str
     layers: tuple[float, ...]
     uniform: tuple[float, ...]
-    """The same for uniform attention over the past, the yardstick."""
+    """The same for uniform attention over the past, for comparison."""
 
     @property
     def distance(self) -> float:
-        """Average over layers, as a part of the yardstick's: 0 is the circuit, 1 no nearer to it than uniform."""
+        """Return the average over layers, relative to uniform attention: 0 is the
+        circuit, 1 as far as uniform.
+        """
         return sum(self.layers) / sum(self.uniform)
 
     @property
     def words(self) -> str:
-        """Say whether the attention is the circuit's, or in which layers it resembles it."""
+        """Return in words whether the attention is the circuit's, or in which layers it
+        resembles it.
+        """
         if max(self.layers) <= SAME:
             return f"Its attention is that of the circuit '{self.circuit}'"
         pairs = enumerate(zip(self.layers, self.uniform, strict=True), 1)
@@ -70,11 +79,13 @@ def resemblances(
     tokens: Int[Tensor, "batch time"],
     task: Task,
 ) -> list[Resemblance]:
-    """Compare a model with every known circuit of as many layers that there is for its task, the nearest first.
+    """Return the distances from every known circuit with as many layers, the nearest
+    first.
 
-    A circuit has as many second-layer heads as the model, or as it can use. A head of it that the model has none for
-    counts 1, a head of the model that it has none for counts its distance from uniform attention.
-    What a model pays a start token, its first key, no circuit with absolute positions does.
+    A circuit has as many second-layer heads as the model, or as it can use. A head of
+    the circuit without a partner in the model counts 1. A head of the model without a
+    partner counts its distance from uniform attention. A model's attention to a start
+    token, its first key, matches no circuit with absolute positions.
     """
     heads = tuple(layer.shape[1] for layer in attention)
     if not heads:
@@ -93,10 +104,12 @@ def _layers(numbers: Sequence[int]) -> str:
 
 
 def _resolve(task: Task, options: dict[str, Any], heads: tuple[int, ...]) -> Circuit | None:
-    """Return a circuit of as many layers, and no more heads than the model where it can be, if there is one."""
+    """Return a circuit with as many layers, and if possible no more heads than the
+    model, or None.
+    """
     given = dict(options)
     if given.get("kind") == "relative" and heads[1:2] != (1,):
-        return None  # more heads in layer 2 share the work, which one does alone there
+        return None  # more heads in layer 2 share the work of the single head there
     circuits = circuits_of(given.pop("kind", "disentangled"))
     kind = circuit_kind(circuits, given.pop("target"))
     if "heads" in option_names(kind) and len(heads) > 1:

@@ -1,1 +1,1 @@
-"""Edges of a circuit found from outside, scored and judged on circuits that are known."""
+"""Circuit discovery: scores of edges by several methods, judged on known circuits."""

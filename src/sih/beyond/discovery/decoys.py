@@ -1,9 +1,9 @@
-"""Makes circuits hard to find: random heads beside the true ones, noise where weights
-are zero, a rotated stream.
+"""Modifications that hide circuits: random heads beside the true ones, noise in place
+of zeros, a rotated stream.
 
-In a circuit as `construct` writes it, every edge that is no part of it scores exactly 0
-under any method. Here decoy heads attend to the tokens at random and write into blocks
-of their own, and small weights read everything, so small that the law hardly moves.
+In a circuit from `construct`, every edge outside the circuit scores exactly 0 under any
+method. Here decoy heads attend to random tokens and write into separate blocks. Small
+weights read everything; they are so small that the predictions hardly change.
 """
 
 from dataclasses import replace
@@ -24,7 +24,7 @@ from sih.task import sample
 InBlocks = TypeVar("InBlocks", DisentangledTransformer, DisentangledRelativeTransformer)
 
 DECOYS = (1, 1, 0)
-"""Decoy heads added to each layer, after the true ones, whose names stay."""
+"""Decoy heads added to each layer, after the true ones, which keep their names."""
 
 
 @torch.no_grad()
@@ -35,11 +35,11 @@ def with_decoys(
     decoys: tuple[int, ...] = DECOYS,
     shift: float = 0.01,
 ) -> InBlocks:
-    """Give the same circuit among decoys and noise, which move no probability of the
-    law by more than `shift`.
+    """Return the same circuit among decoys and noise, which change no predicted
+    probability by more than `shift`.
 
-    The move is measured on sequences of the task. The notes hold it, and circuit and
-    task.
+    The change is measured on sequences of the task. The notes contain it, with circuit
+    and task.
     """
     rng = generator(rng)
     config, clean = model.config, model.written_blocks()
@@ -49,7 +49,7 @@ def with_decoys(
     among = cast(InBlocks, made)
     noise = [torch.randn(A.shape, generator=rng, dtype=dtype) for A in among.A]
     readout = torch.randn(among.readout.shape, generator=rng, dtype=dtype)
-    readout -= readout.mean(dim=0)  # so that laws sum to 1
+    readout -= readout.mean(dim=0)  # so that predictions sum to 1
     tokens = sample(circuit_and_task(model)[1], 32, rng=rng).tokens
     law, size = model.predict(tokens), 0.1
     while True:
@@ -74,7 +74,9 @@ def with_decoys(
 
 @torch.no_grad()
 def rotated(model: DisentangledTransformer, *, rng: Seed) -> Transformer:
-    """Give the model as a standard transformer whose stream is turned by a random rotation R: h R in place of h."""
+    """Return the model as a standard transformer, with its stream h rotated by a random
+    R: h R in place of h.
+    """
     standard = to_standard(model)
     dim, dtype = standard.config.dim, standard.readout.dtype
     R = torch.linalg.qr(torch.randn(dim, dim, generator=generator(rng), dtype=dtype))[0]

@@ -1,8 +1,10 @@
-r"""Scores edges by how much they matter, as methods that look for circuits do, and judges the scores.
+r"""Scores of edges by their importance, by several methods of circuit discovery, and
+the quality of these scores.
 
-Pairs of sequences differ in their lag. The metric M says how far the law of the next token follows the clean lag and
-not the other one, on the clean tokens. With $\Delta_u$ what a source u holds on the corrupt tokens less what it holds
-on the clean ones, the score of the edge from u into the reader v is
+Pairs of sequences differ in their lag. The metric M measures how far the predictions
+follow the clean lag rather than the other one, on the clean tokens. Let $\Delta_u$ be
+the activation of a source u on the corrupt tokens, minus that on the clean ones. The
+score of the edge from u into the reader v is
 
     exact           M(clean) - M(v alone reads u from the corrupt run)            edge patching, a pass for each edge
     eap             $\Delta_u \cdot \partial M / \partial v$ at the clean run     edge attribution (Syed et al., 2023)
@@ -11,8 +13,9 @@ on the clean ones, the score of the edge from u into the reader v is
                     computed anew; as eap for the rest                            (after Kramar et al., 2024)
     attribution     the sum of eap over the readers of u: a score of nodes        attribution patching (Nanda, 2023)
 
-Methods are written against `Model.run`, for any kind of model: a source is what the stream holds (`Model.writers`), a
-block of a disentangled one or what a head added to one that is a sum.
+Methods use `Model.run` and work for any kind of model. A source is a part of the stream
+(`Model.writers`): a block of a disentangled stream, or the output of a head in a stream
+that is a sum.
 """
 
 import itertools
@@ -37,21 +40,26 @@ from sih.task import Batch, Task, check_task, sample
 STEPS, CANDIDATES = 5, 32
 Deltas = Mapping[str, Float[Tensor, "batch row _"]]
 TOLERANCE = 1e-3
-"""How far edges may be from what is read, that they add up to, relative to the largest."""
+"""Largest relative difference between the sum of the edges and the activation that is
+read."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs(Shown):
-    """Holds clean sequences and, row by row, the corrupt ones: drawn by the same numbers, with another lag."""
+    """Clean sequences and, row by row, corrupt ones: drawn with the same random
+    numbers, but another lag.
+    """
 
     clean: Batch
     corrupt: Batch
     task: Task
 
     def metric(self, law: Float[Tensor, "batch time state"]) -> Float[Tensor, ""]:
-        r"""Average $\sum_s (p_s - p'_s)\,q_s$ over the last quarter of the positions, where the lag is known best.
+        r"""Return the mean of $\sum_s (p_s - p'_s)\,q_s$ over the last quarter of the
+        positions, where the lag is known best.
 
-        q is the law, p the true one on the clean tokens and p' that of the corrupt lag on them.
+        q is the prediction, p the true distribution on the clean tokens, and p' that of
+        the corrupt lag on them.
         """
         tokens, task = self.clean.tokens, self.task
         direction = known_lag(tokens, self.clean.lags, task) - known_lag(
@@ -61,10 +69,20 @@ class Pairs(Shown):
 
 
 def counterfactual_pairs(task: Task, size: int, *, seed: int = 0) -> Pairs:
-    """Draw `size` pairs for each two lags of the task, either of them the clean one.
+    """Return pairs of sequences that differ in their lag: `size` pairs for each ordered
+    pair of lags.
 
-    The same numbers draw both sequences of a pair, which so share tokens where they can. Of `CANDIDATES` times as many
-    pairs those are kept in which each sequence tells its own lag best.
+    The same random numbers generate both sequences of a pair, so they share tokens
+    where possible. The function draws `CANDIDATES` times as many pairs, and keeps those
+    in which each sequence identifies its true lag best.
+
+    Args:
+        task: The task.
+        size: Number of pairs for each clean and corrupt lag.
+        seed: Random seed.
+
+    Returns:
+        Clean and corrupt batches with equal shapes, (pair, time).
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2, 3), length=32)
@@ -96,12 +114,16 @@ def counterfactual_pairs(task: Task, size: int, *, seed: int = 0) -> Pairs:
 
 
 def edge_scores(model: Model, pairs: Pairs, method: str) -> dict[Edge, float]:
-    """Score every edge of the model by how much it matters: what is lost where it carries the other sequence's data.
+    """Return a score of importance for every edge: the drop of the metric if it uses
+    the corrupt sequence's data.
 
     Args:
-        model: without MLPs.
-        pairs: sequences that differ in their lag.
-        method: one of `METHODS`: "exact", "eap", "eap-ig", "atp*" or "attribution".
+        model: A model without MLPs.
+        pairs: Sequences that differ in their lag.
+        method: One of `METHODS`: "exact", "eap", "eap-ig", "atp*" or "attribution".
+
+    Returns:
+        A dict from edge to score; large positive scores are important.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=16)
@@ -120,7 +142,7 @@ def edge_scores(model: Model, pairs: Pairs, method: str) -> dict[Edge, float]:
 
 
 def exact(model: Model, pairs: Pairs, edges: Sequence[Edge] | None = None) -> dict[Edge, float]:
-    """Patch one edge at a time."""
+    """Return the scores from patching one edge at a time."""
     tokens = pairs.clean.tokens
     with torch.no_grad():
         deltas = _deltas(model, pairs)
@@ -134,7 +156,9 @@ def exact(model: Model, pairs: Pairs, edges: Sequence[Edge] | None = None) -> di
 def patch_edges(
     model: Model, tokens: Int[Tensor, "batch time"], edges: Sequence[Edge], deltas: Deltas
 ) -> Float[Tensor, "batch time state"]:
-    """Predict with the readers of these edges, and them alone, reading each source with its delta added."""
+    """Return predictions in which only the readers of these edges read their sources
+    with the deltas added.
+    """
     replace: dict[str, Replacement] = {}
     for reader in {edge.reader for edge in edges}:
         added = [(edge.source, deltas[edge.source]) for edge in edges if edge.reader == reader]
@@ -191,11 +215,13 @@ METHODS: dict[str, Callable[[Model, Pairs], dict[Edge, float]]] = {
 
 @dataclass(frozen=True)
 class Judgement:
-    """Says how well scores tell the edges of a circuit from the others.
+    """Quality of scores at distinguishing the edges of a circuit from the others.
 
-    `area` is that under the ROC curve: the chance that a true edge has the larger score, ties counting half (0.5 by
-    guessing). `precision` is the expected share of true edges among as many as there are, ties broken at random
-    (`guessed` by guessing). `ties` is the share of pairs of a true and another edge that have equal scores.
+    `area` is the area under the ROC curve: the probability that a true edge has the
+    larger score, ties counting half (0.5 by guessing). `precision` is the expected
+    share of true edges among the top scores, as many as there are true edges, with ties
+    broken at random (`guessed` by guessing). `ties` is the share of pairs of a true and
+    another edge with equal scores.
     """
 
     area: float
@@ -207,7 +233,9 @@ class Judgement:
 
 
 def judge(scores: Mapping[Edge, float], truth: Sequence[Edge]) -> Judgement:
-    """Judge the sizes of scores by the edges that carry data. Masks count as neither."""
+    """Return the quality of the absolute scores, for edges with data. Masks count as
+    neither.
+    """
     roles = {(edge.source, edge.reader): edge.role for edge in truth}
     found = {edge: roles.get((edge.source, edge.reader), "") for edge in scores}
     true = torch.tensor(
@@ -234,7 +262,9 @@ def judge(scores: Mapping[Edge, float], truth: Sequence[Edge]) -> Judgement:
 
 
 def roc(scores: Mapping[Edge, float], truth: Sequence[Edge]) -> tuple[list[float], list[float]]:
-    """Give the ROC curve, false and true positive rates from the highest score down. Ties are straight lines."""
+    """Return the ROC curve: false and true positive rates from the highest score down.
+    Ties are straight lines.
+    """
     roles = {(edge.source, edge.reader): edge.role for edge in truth}
     judged = [(abs(score), roles.get((e.source, e.reader), "")) for e, score in scores.items()]
     judged = [(score, role) for score, role in judged if role != "mask"]
@@ -248,7 +278,9 @@ def roc(scores: Mapping[Edge, float], truth: Sequence[Edge]) -> tuple[list[float
 
 
 def _deltas(model: Model, pairs: Pairs) -> Deltas:
-    """Give what each source holds on the corrupt tokens less what it holds on the clean ones."""
+    """Return each source's activation on the corrupt tokens minus that on the clean
+    ones.
+    """
     clean, corrupt = (
         model.trace(batch.tokens, path=model.paths[-1]) for batch in (pairs.clean, pairs.corrupt)
     )
@@ -269,7 +301,9 @@ def _deltas(model: Model, pairs: Pairs) -> Deltas:
 
 
 def _gradients(model: Model, pairs: Pairs, way: float) -> tuple[dict[str, Tensor], Trace]:
-    """Differentiate M by what each reader reads and by each attention, `way` (0 to 1) from clean to corrupt inputs."""
+    """Return the gradients of M with respect to each reader's input and each attention,
+    `way` (0 to 1) towards corrupt inputs.
+    """
     tokens = pairs.clean.tokens
     edges = candidate_edges(model)
     leaves: dict[str, Tensor] = {}
@@ -295,7 +329,9 @@ def _gradients(model: Model, pairs: Pairs, way: float) -> tuple[dict[str, Tensor
 
 
 def _products(model: Model, deltas: Deltas, gradients: Mapping[str, Tensor]) -> dict[Edge, float]:
-    """Multiply each source's delta with its reader's gradient. A drop of M is positive, as in `exact`."""
+    """Return the products of each source's delta with its reader's gradient; positive
+    for a drop of M, as in `exact`.
+    """
     scores = {}
     for edge in candidate_edges(model):
         columns = model.columns(edge.source, layers_before(model, edge.reader))
@@ -304,7 +340,7 @@ def _products(model: Model, deltas: Deltas, gradients: Mapping[str, Tensor]) -> 
 
 
 def _added(model: Model, reader: str, added: Sequence[tuple[str, Tensor]], value: Tensor) -> Tensor:
-    """Return what a reader reads with something added to some sources."""
+    """Return a reader's input with something added to some sources."""
     value, layers = value.clone(), layers_before(model, reader)
     for source, delta in added:
         value[..., model.columns(source, layers)] += delta

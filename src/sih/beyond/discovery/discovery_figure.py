@@ -1,4 +1,6 @@
-"""Methods that look for circuits whose edges are known: a row for each circuit, a point for each method."""
+"""Methods of circuit discovery on known circuits: one row per circuit, one point per
+method.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +21,9 @@ MARKS = {
 
 
 def draw_discovery(data: Discovery) -> Figure:
-    """Draw each method's area under the ROC curve and precision, beside those of guessing."""
+    """Draw area under the ROC curve, and precision at the true number of edges, with
+    those of guessing.
+    """
     names = list(dict.fromkeys(found.circuit for found in data.measured))
     with paper_figure(PAGE, 0.9 + 0.28 * len(names)) as figure:
         axes = figure.subplots(1, 2, sharey=True)

@@ -1,12 +1,11 @@
-"""Says which edges carry a constructed circuit, as ground truth for methods that look
-for circuits.
+"""Edges of a constructed circuit, as ground truth for methods of circuit discovery.
 
 An edge goes from a block of the stream to a site that reads it: `1.1/position` into
 `2.1/value`, say, or a block of the last stream into the readout (`3/stream`). It
-carries data if the block depends on the tokens; else, as the positions do, it makes a
-mask, which no exchange of tokens can show. So does a token that is read alike whatever
-its state: as a 1, or to know the start token. An offset is no part of the stream, and
-has no edges.
+transmits data if the block depends on the tokens. Otherwise (positions, for example) it
+makes a mask, which no exchange of tokens can reveal. A token that is read equally for
+all states also makes a mask: as a constant 1, or to detect the start token. Offsets are
+no part of the stream, and have no edges.
 """
 
 from collections.abc import Iterator
@@ -25,10 +24,10 @@ from sih.models.sites import layer_of
 
 @dataclass(frozen=True, order=True)
 class Edge:
-    """Names what is read and the site that reads it.
+    """An edge: the block that is read, and the hook point that reads it.
 
-    The role is "score" (queries and keys), "value", "readout", or "mask" for what
-    carries no data; "" for an edge that is no part of the circuit.
+    The role is "score" (queries and keys), "value", "readout", or "mask" for an edge
+    without data; "" for an edge outside the circuit.
     """
 
     source: str
@@ -37,11 +36,17 @@ class Edge:
 
 
 def circuit_edges(model: Model) -> tuple[Edge, ...]:
-    """List the edges that carry the circuit of a constructed model, from the circuit,
-    not from the weights.
+    """Return the edges of a constructed model's circuit, derived from the circuit
+    rather than from the weights.
 
-    Cut one that carries data, or a mask, and the output changes; every other edge of
+    Cutting an edge with data, or a mask, changes the output. Every other edge of
     `candidate_edges` has weight 0.
+
+    Args:
+        model: A model from `sih.construct`.
+
+    Returns:
+        The edges, each with its source, its reader and its role.
 
     >>> import sih
     >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
@@ -54,7 +59,9 @@ def circuit_edges(model: Model) -> tuple[Edge, ...]:
     found: dict[tuple[str, str], str] = {}
 
     def depends(name: str) -> bool:
-        """Tell whether a block depends on the tokens: by what was copied, or by where its head looked."""
+        """Return whether a block depends on the tokens, through its values or its
+        head's attention pattern.
+        """
         if name not in varies:
             head, _, rest = name.partition("/")
             varies[name] = depends(rest) or any(
@@ -69,7 +76,7 @@ def circuit_edges(model: Model) -> tuple[Edge, ...]:
             return
         found[source, reader] = role
         head, _, rest = source.partition("/")
-        if rest:  # a block that a head wrote: it copied `rest`, to where its scores say
+        if rest:  # a block that a head wrote: it copied `rest`, with attention from its scores
             is_mask = role == "mask"
             need(rest, f"{head}/value", "mask" if is_mask else "value")
             for (query, key), A in blocks.A[head].items():
@@ -84,14 +91,15 @@ def circuit_edges(model: Model) -> tuple[Edge, ...]:
 
 
 def alike(part: Float[Tensor, "block _"], num_states: int) -> bool:
-    """Tell whether a block of states and a start token is read alike whatever the state."""
+    """Return whether a block of states and a start token is read equally for all
+    states.
+    """
     return len(part) == num_states + 1 and bool((part[:num_states] == part[0]).all())
 
 
 def candidate_edges(model: Model) -> tuple[Edge, ...]:
-    """Return every edge of a model: from each writer of an earlier layer into each reader.
-
-    In a disentangled model a writer is a block of the stream.
+    """Return every edge of a model: from each block (or each writer of a stream that is
+    a sum) into each reader.
     """
     if any(name.endswith("/mlp") for name in model.hook_points()):
         raise FieldError("model", "edges are those of models without MLPs")
@@ -105,19 +113,23 @@ def candidate_edges(model: Model) -> tuple[Edge, ...]:
 
 
 def readers(model: Model) -> Iterator[str]:
-    """Name the sites that read the stream: three for each head, and the readout's."""
+    """Return the hook points that read the stream: three for each head, and the
+    readout's.
+    """
     for name in head_names(model.config.heads):
         yield from (f"{name}/{use}" for use in ("query", "key", "value"))
     yield f"{len(model.config.heads)}/stream"
 
 
 def layers_before(model: Model, reader: str) -> int:
-    """Return the number of layers before the site that reads."""
+    """Return the number of layers before the hook point that reads."""
     return len(model.config.heads) if reader.endswith("stream") else layer_of(reader) - 1
 
 
 def by_writer(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
-    """Give the edges of the same circuit as a standard transformer, where a head's blocks are one sum."""
+    """Return the edges of the same circuit as a standard transformer, where a head's
+    blocks are one sum.
+    """
     found: dict[tuple[str, str], str] = {}
     for edge in edges:
         head, _, rest = edge.source.partition("/")

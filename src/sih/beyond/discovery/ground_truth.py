@@ -1,7 +1,8 @@
-"""A small set of circuits whose edges are known, on disk and in memory, and methods of discovery measured on them.
+"""A small set of circuits with known edges, on disk and in memory, and methods of
+discovery measured on them.
 
-Each is a constructed circuit among decoys and noise (`decoys.py`), soft or saturated, in blocks or as a
-standard transformer whose stream is rotated.
+Each is a constructed circuit among decoys and noise (`decoys.py`), soft or saturated,
+in blocks or as a standard transformer whose stream is rotated.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,12 +41,12 @@ CIRCUITS: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
     "1.2-two-lags": ((1, 2), {"target": "two-lags"}),
     "1.2.3-relative": ((1, 2, 3), {"kind": "relative", "beta": 3.0}),
 }
-"""By name, the lags and what is asked of `sih.construct`."""
+"""The lags and the arguments of `sih.construct` of each circuit, by name."""
 
 
 @dataclass(frozen=True, eq=False)
 class KnownCircuit(Shown):
-    """Holds a model, its task, and the edges that carry its circuit."""
+    """A model, its task, and the edges of its circuit."""
 
     name: str
     model: Model
@@ -61,7 +62,9 @@ class KnownCircuit(Shown):
         }
 
     def as_standard(self, seed: int = 0) -> "KnownCircuit":
-        """Give the same circuit in a standard transformer with a rotated stream, its edges from head to head."""
+        """Return the same circuit in a standard transformer with a rotated stream, with
+        edges from head to head.
+        """
         wanted = (
             "disentangled, with absolute positions, e.g. that of sih.known_circuit('1.2.3-soft')"
         )
@@ -75,7 +78,14 @@ class KnownCircuit(Shown):
 
 
 def known_circuit(name: str, seed: int = 0) -> KnownCircuit:
-    """Make one of `CIRCUITS`, among decoys. The matrix, the decoys and the noise come from the seed.
+    """Return one of `CIRCUITS`, hidden among decoys.
+
+    Args:
+        name: The circuit's name.
+        seed: Random seed for the matrix, the decoys and the noise.
+
+    Returns:
+        The model, its task, and the edges of its circuit.
 
     >>> import sih
     >>> sih.known_circuit("1.2-two-lags")
@@ -90,7 +100,9 @@ def known_circuit(name: str, seed: int = 0) -> KnownCircuit:
 
 
 def save_circuits(folder: str | Path, circuits: Sequence[KnownCircuit]) -> None:
-    """Write each circuit to its own folder, as `sih.save` does, with its edges in `notes.json`."""
+    """Write each circuit to its own folder, as `sih.save` does, with its edges in
+    `notes.json`.
+    """
     for circuit in circuits:
         edges = [[edge.source, edge.reader, edge.role] for edge in circuit.edges]
         circuit.model.notes = {**circuit.model.notes, "edges": edges}
@@ -98,7 +110,14 @@ def save_circuits(folder: str | Path, circuits: Sequence[KnownCircuit]) -> None:
 
 
 def load_circuits(folder: str | Path) -> dict[str, KnownCircuit]:
-    """Read the circuits in a folder, by name. Their edges are worked out again from the circuit that each follows.
+    """Return the circuits in a folder, by name. Their edges are derived again from each
+    circuit.
+
+    Args:
+        folder: A folder of `sih benchmark circuits`.
+
+    Returns:
+        A dict from name to circuit.
 
     >>> import sih, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -123,7 +142,7 @@ def _known(name: str, model: Model) -> KnownCircuit:
 
 @dataclass(frozen=True)
 class Measured:
-    """Holds how one method did on one circuit, with its ROC curve."""
+    """The result of one method on one circuit, with its ROC curve."""
 
     circuit: str
     method: str
@@ -134,7 +153,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Discovery(Drawn):
-    """Holds how every method did on every circuit."""
+    """The results of every method on every circuit."""
 
     drawing = "sih.beyond.discovery.discovery_figure:draw_discovery"
 
@@ -147,7 +166,7 @@ class Discovery(Drawn):
         }
 
     def table(self) -> list[list[str]]:
-        """Give a row for each circuit and method, below a row of headings."""
+        """Return one row per circuit and method, below a row of column names."""
         head = [
             "circuit",
             "method",
@@ -175,7 +194,7 @@ class Discovery(Drawn):
 
 
 def discover(circuit: KnownCircuit, *, pairs: int = 2, seed: int = 0) -> Iterator[Measured]:
-    """Measure every method on a circuit, one after the other."""
+    """Return the results of every method on a circuit."""
     drawn = counterfactual_pairs(circuit.task, pairs, seed=seed)
     for method in METHODS:
         scores = edge_scores(circuit.model, drawn, method)

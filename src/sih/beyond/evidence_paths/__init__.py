@@ -1,1 +1,3 @@
-"""By which way evidence reaches the last layer of a trained model (docs/results/evidence-paths.md)."""
+"""The paths of evidence to the last layer of a trained model
+(docs/results/evidence-paths.md).
+"""

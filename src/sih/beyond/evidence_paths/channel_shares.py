@@ -1,13 +1,18 @@
-r"""Measures through which channel a model's evidence goes: *carried* by the heads before the last layer, or *looked*.
+r"""Measurement of a model's evidence paths: through the values of middle heads, or
+through their attention patterns.
 
-All changes act on the last layer's scores alone (its queries and keys), so that what it copies stays as it is:
+All interventions change the last layer's scores alone (its queries and keys), so that
+its values stay the same:
 
-- `attention`: where the heads of layers 2 .. L - 1 looked, replaced by its mean over sequences, what they read live;
-- `values`: what these heads read, replaced by its mean, where they looked live;
-- `both`; and `layer 1 at keys`: what layer 1 wrote, as the keys of layer 2 show it, at its mean.
+- `attention`: the attention patterns of layers 2 .. L - 1 are mean-ablated, with live
+  values;
+- `values`: the values of these heads are mean-ablated, with live attention patterns;
+- `both`; and `layer 1 at keys`: layer 1's output, as the keys of layer 2 expose it, is
+  mean-ablated.
 
-With donors the same values come from sequences of another lag. In the later half of the rows, how often is the
-candidate with the most attention that of the sequence's own lag, and how often that of the donor's?
+With a patch source, the same activations come from a sequence of another lag. The
+measurement is on the later half of the rows. How often does the candidate with the most
+attention belong to the true lag, and how often to the source's lag?
 """
 
 from collections.abc import Iterable
@@ -31,25 +36,33 @@ from sih.task import Batch, Task, sample
 
 @dataclass(frozen=True)
 class Channels:
-    """Holds what a model's choice of a lag rests on. Pairs are a mean and its standard error over sequences."""
+    """Evidence paths of a model's choice of a lag. Pairs are a mean and its standard
+    error over sequences.
+    """
 
     kl: dict[str, Measured]
-    """Mean KL past max_lag: "intact", and with each change of the module's docstring."""
+    """Mean KL beyond max_lag: "intact", and with each intervention of the module's
+    docstring."""
     added: dict[str, Measured]
-    """The same less the intact model's, sequence by sequence."""
+    """The same minus the unmodified model's, sequence by sequence."""
     picks: dict[str, tuple[float, float]]
-    """With a donor's attention or values: how often its own lag is picked, and the donor's."""
+    """With a patch source's attention or values: frequency of the true lag, and of the
+    source's lag."""
     shares: dict[str, Measured]
-    """Of the evidence, by `sih.evidence_flow` along paths: looked, carried, direct, embedding."""
+    """Shares of the evidence by path, from `sih.evidence_flow`: looked (patterns),
+    carried (values), direct, embedding."""
     by_head: dict[str, dict[str, float]]
-    """Of each head: its shares looked and carried, and how far its rows are from their mean (total variation)."""
+    """For each head: its shares by patterns and values, and the distance of its rows
+    from their mean (total variation)."""
 
 
 @torch.no_grad()
 def read_channels(
     model: Model, task: Task, batch: Batch, reference: Batch, rng: torch.Generator
 ) -> Channels:
-    """Measure the channels of a model of three layers or more on a batch, with means over the reference."""
+    """Return the evidence paths of a model of three layers or more on a batch, with
+    means over the reference.
+    """
     heads, last, tokens = model.config.heads, len(model.config.heads), batch.tokens
     if last < 3:
         raise ValueError(
@@ -101,7 +114,9 @@ def read_channels(
 
 
 def other_lags(batch: Batch, task: Task, rng: torch.Generator) -> Batch:
-    """Draw for each sequence one of another lag, all others alike: its counterfactual."""
+    """Return for each sequence a random one of another lag, with equal probabilities:
+    its counterfactual.
+    """
     shift = torch.randint(1, len(task.lags), (len(batch.lags),), generator=rng)
     index = (batch.lags[:, None] == torch.tensor(task.lags)).long().argmax(dim=-1)
     lags = torch.tensor(task.lags)[(index + shift) % len(task.lags)]
@@ -136,7 +151,9 @@ def _picks(
 
 
 def picked(trace: Trace, task: Task) -> Int[Tensor, "batch row"]:
-    """Give the lag whose token the last layer pays most, in the later half of the rows but the last."""
+    """Return the lag of the candidate with the most attention in the last layer, in the
+    later half of the rows except the last.
+    """
     attention = attention_at(trace.between_tokens[-1].sum(dim=1), [lag - 1 for lag in task.lags])
     rows = attention[:, attention.shape[1] // 2 : -1]
     return torch.tensor(task.lags)[rows.argmax(dim=-1)]

@@ -1,6 +1,8 @@
-"""What every trained model's choice of a lag rests on: what layer 2 carried, or where it looked (evidence-paths.md).
+"""Evidence paths of every trained model's choice of a lag: layer 2's values or its
+attention patterns.
 
-Beside them the circuits written by hand for the same lags and matrix, by their mean KL on the same sequences.
+References are the hand-written circuits for the same lags and matrix, with their mean
+KL on the same sequences. See docs/results/evidence-paths.md.
 """
 
 from __future__ import annotations
@@ -45,23 +47,23 @@ from sih.training.runs.run_store import RunStore
 @dataclass(frozen=True)
 class AccountConfig(Seeded):
     models: tuple[str, ...] = ()
-    """All shipped models of three layers or more, unless named."""
+    """Names of models. Default: all shipped models of three layers or more."""
     sequences: int = 256
     reference: int = 512
-    """Sequences that means are taken over, others than those above."""
+    """Sequences for means, different from those above."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelAccount:
-    """Holds what was measured of one model, and what it is."""
+    """Measurements of one model, with its description."""
 
     model: TrainedModel
     channels: Channels
     phases: Phases | None
-    """Of models with heads (1, H, 1)."""
+    """Phases, for models with heads (1, H, 1)."""
     layer_1: dict[str, Measured]
-    """Correlations at the lags: of its scores with log P ("log P"), of its attention with p-tilde ("p"); {} if P has
-    zeros."""
+    """Correlations at the lags: of layer 1's scores with log P ("log P"), and of its
+    attention with p-tilde ("p"); {} if P has zeros."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,23 +71,26 @@ class Accounts:
     config: AccountConfig
     models: dict[str, ModelAccount]
     circuits: dict[str, dict[str, Measured]]
-    """By lag set: mean KL of the Bayes average, maximum likelihood, and circuits with their numbers of heads."""
+    """By lag set: mean KL of the Bayes average, maximum likelihood, and circuits with
+    their numbers of heads."""
     missing: tuple[str, ...]
 
 
 def has_channels(config: TrainConfig) -> bool:
-    """Tell whether a model has three layers or more."""
+    """Return whether a model has three layers or more."""
     return len(config.heads) > 2
 
 
 def reads(config: AccountConfig, store: RunStore) -> tuple[str, ...]:
-    """Name the models of the configuration, or all shipped ones of three layers or more that have channels."""
+    """Return the names in the configuration, or all shipped models of three layers or
+    more with channels.
+    """
     found = shipped_models(Models(layers=(3, 4, 5)))
     return config.models or tuple(name for name in found if has_channels(store.run(name).config))
 
 
 def compute(config: AccountConfig, store: RunStore) -> Accounts:
-    """Measure each model on fresh sequences of its own task."""
+    """Return the measurements of each model on fresh sequences of its task."""
     runs, missing = store.finished(reads(config, store))
     if not runs:
         raise ValueError("no trained model of three layers or more is there")
@@ -104,7 +109,7 @@ def compute(config: AccountConfig, store: RunStore) -> Accounts:
 
 @torch.no_grad()
 def account(model: Model, run: Run, config: AccountConfig) -> ModelAccount:
-    """Measure one model, which may be that of the run at an earlier step."""
+    """Return the measurements of one model, possibly at an earlier step of its run."""
     task = run.task
     batch, reference = (draw(task, config, part) for part in ("sequences", "reference"))
     channels = read_channels(model, task, batch, reference, config.fresh_rng())
@@ -130,13 +135,15 @@ def _layer_1(model: Model, task: Task, tokens: Int[Tensor, "batch time"]) -> dic
 
 
 def draw(task: Task, config: AccountConfig, part: str) -> Batch:
-    """Draw fresh sequences to measure on, or others to average over."""
+    """Return fresh sequences for measurements, or others for means."""
     seed = FRESH_SEED + config.seed + (10_000 if part == "sequences" else 20_000)
     return sample(task, getattr(config, part), rng=seed)
 
 
 def by_hand(task: Task, config: AccountConfig) -> dict[str, Measured]:
-    """Measure the mean KL of reference predictors and circuits, each with its second-layer heads."""
+    """Return the mean KL of reference predictors and circuits, each with its
+    second-layer heads.
+    """
     batch = draw(task, config, "sequences")
     laws = yardsticks(batch.tokens, task)
     models = {"the paper's": construct(task), "Bayes": construct(task, target="bayes")}

@@ -1,4 +1,4 @@
-"""Bars of where evidence comes from, a line for each model, beside what its loss costs."""
+"""Bars of the evidence paths, one line per model, with the cost of each in KL."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CAPTION = (
 )
 
 PATHS = {"looked": "patterns", "carried": "values", "direct": "layer 1", "embedding": "embedding"}
-"""The paths of the evidence as readers meet them, by their names in `EvidenceFlow.channels`."""
+"""The readers' names of the evidence paths, by their names in `EvidenceFlow.channels`."""
 SHARES = {
     "looked": style.ORANGE,
     "carried": style.BLUE,
@@ -44,7 +44,9 @@ COSTS = {
 
 
 def draw(data: Accounts) -> Figure:
-    """Draw shares on the left and mean KL on the right, plainly trained models first."""
+    """Draw shares on the left and mean KL on the right, models trained as in the paper
+    first.
+    """
     labels = {
         name: name
         + ("  (unaided)" if one.model.training == "paper" and not name.startswith("paper-") else "")
@@ -59,7 +61,7 @@ def draw(data: Accounts) -> Figure:
 
 
 def draw_rows(left: Axes, right: Axes, rows: Mapping[str, Channels]) -> None:
-    """Draw one row for each of the channels measured, the first on top."""
+    """Draw one row per measured model, the first on top."""
     for y, found in enumerate(rows.values()):
         start = 0.0
         for name, colour in SHARES.items():
@@ -91,7 +93,7 @@ def draw_rows(left: Axes, right: Axes, rows: Mapping[str, Channels]) -> None:
 
 
 def table(data: Accounts) -> Rows:
-    """Make a row for each model, and one for each circuit."""
+    """Return one row per model, and one per circuit."""
     changes = ("attention", "values", "both", "layer 1 at keys")
     ablated = [f"{what}, mean-ablated" for what in changes]
     patched = ["attention of the patch source", "values of the patch source"]

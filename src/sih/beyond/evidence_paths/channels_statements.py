@@ -1,6 +1,9 @@
-"""States by causal evidence what attention maps state by likeness (Sec. 6): that layer 2 carries what layer 3 reads.
+"""Statements on evidence paths, by causal measurements (Sec. 6): layer 3 reads the
+values of layer 2.
 
-In the construction layer 3 chooses by what the heads of layer 2 carried. The other channel is where they looked.
+The paper infers this from the similarity of attention maps. In the construction, layer
+3 chooses by the values of layer 2's heads. The alternative path is their attention
+patterns.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ REMARK = (
 
 
 def carried(found: Channels) -> float:
-    """Return the carried share of what came through the layers between."""
+    """Return the share of the values in the evidence through the middle layers."""
     (looked, _), (held, _) = found.shares["looked"], found.shares["carried"]
     return held / (looked + held)
 

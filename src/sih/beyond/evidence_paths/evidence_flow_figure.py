@@ -1,4 +1,4 @@
-"""Bars of the ways by which evidence reached the last layer's scores."""
+"""Bars of the paths of the evidence to the last layer's scores."""
 
 from matplotlib.figure import Figure
 
@@ -6,11 +6,13 @@ from sih.beyond.evidence_paths.score_shares import EvidenceFlow
 from sih.results import style
 
 MOST = 16
-"""Ways that are drawn, the largest."""
+"""Largest number of paths drawn."""
 
 
 def draw_evidence_flow(data: EvidenceFlow) -> Figure:
-    """Draw each way's share of the evidence, with two standard errors, the largest on top."""
+    """Draw each path's share of the evidence, with two standard errors, the largest on
+    top.
+    """
     parts = sorted(data.shares, key=lambda part: -abs(data.shares[part]))[:MOST]
     with style.paper_figure(0.85 * style.PAGE, 0.19 * len(parts) + 0.7) as figure:
         ax = figure.subplots()

@@ -1,17 +1,22 @@
-r"""Splits the last layer's score of each lag, in one sequence, by how it came and by the key that it was read from.
+r"""Decomposition of the last layer's score of each lag in one sequence, by path and by
+key.
 
-`score_shares.py` splits the scores by paths. A head's two paths are sums over the keys m that it attends to: $(a -
-\bar a)_{im} \frac{y + \bar y}2_m$ (where it looked) and $\frac{a + \bar a}2_{im} (y - \bar y)_m$ (what it carried), y
-what the head writes for a key that it pays everything. So each key has a vote for every lag: what its terms at the
-query and at the lag's candidate add to the lag's score, less the mean over lags. Votes add up to the parts, and parts
-to scores. Where values know the offset, what is written for a key depends on the row that looks, $y_{im}$.
+`score_shares.py` splits the scores by paths. A head's two paths are sums over the keys
+m that it attends to: $(a - \bar a)_{im} \frac{y + \bar y}2_m$ (patterns) and
+$\frac{a + \bar a}2_{im} (y - \bar y)_m$ (values), with y the head's output for a key
+with attention 1. So each key has a vote for every lag: the contribution of its terms at
+the query and at the lag's candidate to the lag's score, minus the mean over lags. Votes
+add up to the parts, and parts to scores. If values depend on the offset, the output for
+a key depends on the query's row, $y_{im}$.
 
 - **Trained models**: bars are means over sequences, as in `score_shares.py`.
-- **Written blocks**: the parts are pairs of blocks, and what is taken off is the same with a first layer that does not
-  see the tokens. Where layer 2's attention does not depend on the data this is all carried, and a head that is read by
-  its position block alone has all in where it looked.
+- **Written blocks**: the parts are pairs of blocks. The reference is the same circuit
+  with a first layer that does not read the tokens. If layer 2's attention does not
+  depend on the data, everything passes through the values. If a head is read by its
+  position block alone, everything passes through the patterns.
 """
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -31,42 +36,50 @@ from sih.beyond.evidence_paths.stream_pieces import (
 from sih.models.base import Model
 from sih.models.disentangled import written
 from sih.models.disentangled.written import WrittenBlocks
+from sih.models.relative.disentangled_relative import DisentangledRelativeTransformer
+from sih.models.relative.offset_blocks import OFFSET
 from sih.models.sites import Trace
 from sih.task import Batch, Task
 
 LOOKED, CARRIED = "attention", "values"
 ROUNDING = 1e-5
-"""How far what a head writes for a key from two rows may be apart if it is the same, relative to the largest."""
+"""Largest relative difference of a head's outputs for a key from two rows that count as
+the same."""
 
 
 @dataclass(frozen=True, eq=False)
 class KeyVotes:
-    """Holds the last layer's scores of the lags at every position, less their mean over lags, and what they add up
-    from. Heads of a last layer are averaged. Rows that lack a candidate hold 0."""
+    """Scores of the lags in the last layer at every position, minus their mean over
+    lags, with their parts.
+
+    Heads of a last layer are averaged. Rows that lack a candidate are 0.
+    """
 
     score: Float[Tensor, "time lag"]
     common: Float[Tensor, "time lag"]
-    """What is the same for all sequences."""
+    """The part shared by all sequences."""
     parts: dict[str, Float[Tensor, "time lag"]]
-    """By path: "embedding", "1.1", "2.1:attention" (where it looked), "2.1:values" (what it carried)."""
+    """By path: "embedding", "1.1", "2.1:attention" (patterns), "2.1:values" (values)."""
     votes: dict[str, Float[Tensor, "time key lag"]]
-    """The parts of the heads between the first layer and the last, by key: a start token is the first key."""
+    """The parts of the heads between the first layer and the last, by key: a start
+    token is the first key."""
 
 
 @dataclass(frozen=True, eq=False)
 class Averages:
-    """Holds what a model does on average over sequences."""
+    """Mean activations of a model over sequences."""
 
     means: dict[str, Tensor]
     written: dict[str, Float[Tensor, "key dim"]]
-    """What a head writes for each key that it pays everything, if it reads the means."""
+    """A head's output for each key with attention 1, if its inputs are the means."""
     by_row: dict[str, Float[Tensor, "row key dim"]]
-    """How far that differs if a later row pays it, of heads whose values know the offset."""
+    """Change of that output if a later row attends to the key, for heads with values
+    that depend on the offset."""
 
 
 @torch.no_grad()
 def averages(model: Model, batch: Batch) -> Averages:
-    """Measure on some sequences what `path_votes` takes off."""
+    """Return the means over some sequences that `path_votes` subtracts."""
     heads = model.config.heads
     means = mean_values(model, batch, averaged(model))
     written: dict[str, Tensor] = {}
@@ -85,7 +98,9 @@ def averages(model: Model, batch: Batch) -> Averages:
 
 @torch.no_grad()
 def path_votes(model: Model, task: Task, tokens: Int[Tensor, " time"], known: Averages) -> KeyVotes:
-    """Split the scores of a model of three layers or more, in units of its attention's logarithm."""
+    """Return the decomposition for a model of three layers or more, in units of its
+    attention's logarithm.
+    """
     heads, last = model.config.heads, len(model.config.heads)
     if last < 3:
         raise ValueError(
@@ -137,7 +152,9 @@ def path_votes(model: Model, task: Task, tokens: Int[Tensor, " time"], known: Av
 
 
 def last_forms(model: Model, task: Task) -> list[Forms]:
-    """Return the forms of each head of the last layer, in units of the logarithm of its attention."""
+    """Return the forms of each head of the last layer, in units of the logarithm of its
+    attention.
+    """
     last, count = len(model.config.heads), model.config.heads[-1]
     offsets = [lag - 1 for lag in task.lags]
     scale = model.config.temperature * count
@@ -146,13 +163,13 @@ def last_forms(model: Model, task: Task) -> list[Forms]:
 
 
 def _scores(model: Model, trace: Trace, task: Task) -> Float[Tensor, "time lag"]:
-    """Return the last layer's own scores of the lags, less their mean."""
+    """Return the last layer's actual scores of the lags, minus their mean."""
     scores = trace.scores[-1][0, :, model.first :, model.first :].double().mean(dim=0)
     return apart(candidates(scores / model.config.temperature, task))
 
 
 def _check_votes(found: KeyVotes, scores: Float[Tensor, "time lag"], task: Task) -> None:
-    """Raise a ValueError unless votes add up to parts, and the score that is split is the model's."""
+    """Raise a ValueError unless votes add up to parts, and parts to the model's score."""
     if len(scores) < task.max_lag:
         return
     missed = (found.score - scores)[task.max_lag - 1 :].abs().max().item()
@@ -173,7 +190,7 @@ def _check_votes(found: KeyVotes, scores: Float[Tensor, "time lag"], task: Task)
 
 @torch.no_grad()
 def written_votes(blocks: WrittenBlocks, task: Task, tokens: Int[Tensor, " time"]) -> KeyVotes:
-    """Split the scores of the three-layer model that has these blocks."""
+    """Return the decomposition for the three-layer model with these blocks."""
     live, still = written.run(blocks, tokens[None]), written.run(_blind(blocks), tokens[None])
     parts: dict[str, Tensor] = {}
     votes: dict[str, Tensor] = {}
@@ -189,10 +206,49 @@ def written_votes(blocks: WrittenBlocks, task: Task, tokens: Int[Tensor, " time"
     return _whole(candidates(live["3.1/scores"][0], task), common, parts, votes, task)
 
 
+@torch.no_grad()
+def offset_votes(
+    model: DisentangledRelativeTransformer, task: Task, tokens: Int[Tensor, " time"]
+) -> KeyVotes:
+    """Split the scores of a three-layer circuit with relative positions, which reads blocks against offsets.
+
+    Taken off is the same as of written blocks: the circuit whose first layer does not see the tokens.
+    """
+    start, last = model.config.num_states, str(len(model.config.heads))
+    blind = copy.deepcopy(model)
+    for number in range(1, model.config.heads[0] + 1):
+        blind.block(f"1.{number}", "token", "token")[:start, :start] = 0
+    places = [lag - 1 for lag in task.lags]
+    read = {
+        query: A[:, places] / model.config.temperature
+        for (query, key), A in model.written_blocks().A[f"{last}.1"].items()
+        if key == OFFSET
+    }
+    parts: dict[str, Tensor] = {}
+    votes: dict[str, Tensor] = {}
+    common = torch.zeros(len(tokens), len(task.lags), dtype=torch.float64)
+    live, still = (each.trace(tokens[None]) for each in (model, blind))
+    for query, A in read.items():
+        head, _, held = query.partition("/")
+        for sign, trace in ((1.0, live), (-1.0, still)):
+            own = trace[query][0, model.first :].double() @ A.double()
+            common = common if sign > 0 else common + apart(own)
+            if not held:
+                continue
+            name = f"{head}:{CARRIED}"
+            looks = trace[f"{head}/attention"][0, model.first :].double()
+            worth = looks[:, :, None] * (trace[held][0].double() @ A.double())
+            parts[name] = parts.get(name, 0) + sign * apart(own)
+            votes[name] = votes.get(name, 0) + sign * worth
+    found = _whole(common + sum(parts.values()), common, parts, votes, task)
+    _check_votes(found, _scores(model, live, task), task)
+    return found
+
+
 def _whole(
     score: Tensor, common: Tensor, parts: dict[str, Tensor], votes: dict[str, Tensor], task: Task
 ) -> KeyVotes:
-    """Take off the mean over lags, and put 0 where a lag has no candidate."""
+    """Return scores minus the mean over lags, with 0 for a lag without a candidate."""
     whole = (torch.arange(len(score)) >= task.max_lag - 1)[:, None]
     parts = {name: torch.where(whole, part, 0.0) for name, part in parts.items()}
     votes = {name: torch.where(whole[..., None], apart(part), 0.0) for name, part in votes.items()}
@@ -204,7 +260,9 @@ def _whole(
 def _each_key(
     model: Model, tokens: Int[Tensor, "batch time"], names: list[str], held: dict[str, Tensor]
 ) -> dict[str, Float[Tensor, "batch time dim"]]:
-    """Give what heads of one layer write for each key: their output if every row attends to its own position."""
+    """Return the output of one layer's heads for each key: the output if every row
+    attends to its own position.
+    """
     one = torch.eye(tokens.shape[1] + model.first)
     eyes = {f"{name}/attention": one for name in names}
     found = values_until(model, tokens, {**held, **eyes}, [f"{name}/output" for name in names])
@@ -214,13 +272,15 @@ def _each_key(
 def _each_row(
     model: Model, tokens: Int[Tensor, "1 time"], names: list[str], held: dict[str, Tensor]
 ) -> dict[str, Float[Tensor, "row key dim"]]:
-    """Give what heads of one layer write for each key that one row pays everything, less what its own row would."""
+    """Return the output of one layer's heads for each key with attention 1 from one
+    row, minus that from the key's row.
+    """
     if not names:
         return {}
     place = torch.arange(tokens.shape[1] + model.first)
     offset = (place[:, None] - place).clamp(min=0)
     shifted = torch.nn.functional.one_hot((place - place[:, None]).clamp(min=0)).float()
-    looks = {f"{name}/attention": shifted for name in names}  # sequence o looks at offset o
+    looks = {f"{name}/attention": shifted for name in names}  # sequence o attends to offset o
     outs = [f"{name}/output" for name in names]
     found = values_until(model, tokens.expand(len(place), -1), {**held, **looks}, outs)
     earlier = (place[:, None] >= place)[..., None]
@@ -238,7 +298,9 @@ def _row_votes(
     which: Sequence[int],
     at_key: bool = False,
 ) -> Float[Tensor, "time key lag"]:
-    """Give the same as `_votes` of what a head writes for a key from one row more than from another."""
+    """Return the part of `_votes` from the difference of a head's outputs for a key
+    between two rows.
+    """
     out = torch.zeros(*a.shape, len(task.lags), dtype=torch.float64)
     for index in which:
         k = task.lags[index]
@@ -256,9 +318,10 @@ def _votes(
     which: Sequence[int] | None = None,
     at_key: bool = False,
 ) -> Float[Tensor, "time key lag"]:
-    """Give a_im read_mj, what the query attended read by the candidate j = i - k + 1, or a_jm read_mi, the converse.
+    """Return a_im read_mj, the query's values read by the candidate j = i - k + 1, or
+    a_jm read_mi, the converse.
 
-    Of some lags alone, by their indices, if given.
+    Only for some lags, by their indices, if given.
     """
     out = torch.zeros(*a.shape, len(task.lags), dtype=torch.float64)
     for index in range(len(task.lags)) if which is None else which:
@@ -270,7 +333,9 @@ def _votes(
 
 
 def _pairs(blocks: WrittenBlocks, trace: Trace, task: Task) -> Iterator[tuple[str, Tensor]]:
-    """Give each written pair of blocks' part of the scores, by key where a head of layer 2 is read."""
+    """Return the part of each written pair of blocks in the scores, by key if a head of
+    layer 2 is read.
+    """
     for (query, key), A in blocks.A["3.1"].items():
         at_key = not query.startswith("2.")
         read, other = (key, query) if at_key else (query, key)

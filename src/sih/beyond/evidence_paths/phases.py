@@ -1,14 +1,16 @@
-r"""Reads from the weights how layer 2 looks by phase, and how layer 3 reads where it looked.
+r"""The periodic attention of layer 2 and its use by layer 3, from the weights.
 
-To first order, row i of head 2.h scores key m with $\sum_k a^{(1)}_{m,m-k}\, G_h(i-m+k)$: where layer 1 looked,
-against the query's position. Layer 3 reads a key's row against the query's position, $R'_h(i-m)$, and the query's row
-against the key's, $R_h(m-j)$. So a transition at offset o whose found lag is k moves the score of lag $k_0$ by
+To first order, row i of head 2.h scores key m with
+$\sum_k a^{(1)}_{m,m-k}\, G_h(i-m+k)$: layer 1's attention pattern, against the query's
+position. Layer 3 reads a key's row against the query's position, $R'_h(i-m)$, and the
+query's row against the key's, $R_h(m-j)$. So a transition at offset o whose found lag
+is k moves the score of lag $k_0$ by
 
 $$ \text{key's row: } \sum_h R'_h(o)\, G_h(o+1+k-k_0), \qquad \text{query's row: } \sum_h R_h(k_0-1-o)\, G_h(o+k). $$
 
-They vote for the lag found where this matrix over (k, k0), less its row and column means, is a positive multiple of
-the identity less its mean. All are means along diagonals, divided by the temperature, of models with one head in
-layers 1 and 3.
+They vote for the lag found where this matrix over (k, k0), less its row and column
+means, is a positive multiple of the identity less its mean. All are means along
+diagonals, divided by the temperature, of models with one head in layers 1 and 3.
 """
 
 from dataclasses import dataclass
@@ -24,15 +26,16 @@ from sih.models.sites import layer_of
 from sih.task import Task
 
 NEAR = 8
-"""Offsets up to this one have weights of their own, and periods are sought beyond."""
+"""Offsets up to this one have separate weights; periods are fitted beyond."""
 PERIODS = range(2, 13)
 ENOUGH = 0.9
-"""The period of a function is the least whose residues explain so much of what the best explain."""
+"""Share of the best explained variance that suffices for a period; the least such
+period is chosen."""
 
 
 @dataclass(frozen=True, eq=False)
 class Phases:
-    """Holds the profiles of each second-layer head by offset, and what they vote for."""
+    """The profiles of each second-layer head by offset, and their votes."""
 
     looks: dict[str, Float[Tensor, " offset"]]
     """G_h(o) for o = 0, 1, ..."""
@@ -41,24 +44,28 @@ class Phases:
     reads_query: dict[str, Float[Tensor, " offset"]]
     """R_h(-o) for o = 0, 1, ..."""
     period: dict[str, int]
-    """Of G_h past `NEAR`."""
+    """The period of G_h beyond `NEAR`."""
     explained: dict[str, float]
-    """How much of its variance there the residues modulo the period explain."""
+    """Share of its variance beyond `NEAR` that residues modulo the period explain."""
     votes: dict[str, float]
-    """ "key" and "query": the multiple of the identity, averaged over offsets past `NEAR`."""
+    """For "key" and "query": the multiple of the identity, averaged over offsets beyond
+    `NEAR`."""
     cosine: dict[str, float]
-    """How near the matrix is to a multiple of the identity: 1 if it is one, -1 if of the opposite sign."""
+    """Similarity of the matrix to a multiple of the identity: 1 if it is one, -1 with
+    the opposite sign."""
 
 
 def has_phases(model: Model, task: Task) -> bool:
-    """Tell whether phases can be read: of positions, with heads (1, H, 1), no MLPs, and offsets past `NEAR`."""
+    """Return whether phases can be read: positions, heads (1, H, 1), no MLPs, and
+    offsets beyond `NEAR`.
+    """
     heads = model.config.heads
     three = len(heads) == 3 and heads[0] == heads[2] == 1
     return three and _has_positions(model) and task.length >= NEAR + max(task.max_lag + 3, 5)
 
 
 def read_phases(model: Model, task: Task) -> Phases:
-    """Read the profiles of a model of heads (1, H, 1) without MLPs."""
+    """Return the profiles of a model with heads (1, H, 1) and without MLPs."""
     heads = model.config.heads
     if len(heads) != 3 or heads[0] != 1 or heads[2] != 1:
         raise ValueError(f"phases are read of models with heads (1, H, 1); got {heads}")
@@ -98,12 +105,15 @@ def read_phases(model: Model, task: Task) -> Phases:
 
 
 def by_offset(block: Float[Tensor, "query key"]) -> Float[Tensor, " offset"]:
-    """Average along the diagonals of the lower triangle: entry o is the mean over i of block[i, i - o]."""
+    """Return averages along the diagonals of the lower triangle: entry o is the mean
+    over i of block[i, i - o].
+    """
     return torch.stack([block.diagonal(-offset).mean() for offset in range(len(block))])
 
 
 def period(profile: Float[Tensor, " offset"]) -> tuple[int, float]:
-    """Find the least period that explains nearly as much of the profile past `NEAR` as any, and how much that is.
+    """Return the least period that explains nearly as much of the profile beyond `NEAR`
+    as any, and its share.
 
     >>> period(torch.arange(40.0) % 4)
     (4, 1.0)
@@ -126,13 +136,14 @@ def period(profile: Float[Tensor, " offset"]) -> tuple[int, float]:
 
 
 def _has_positions(model: Model) -> bool:
-    """Tell whether positions are read from the stream alone, and there are no MLPs."""
+    """Return whether positions are read from the stream alone, and there are no MLPs."""
     mlps = [name for name in model.hook_points() if name.endswith("/mlp")]
     return model.scores_from_stream and "position" in model.writers(0) and not mlps
 
 
 def _blocks(model: Model, task: Task) -> dict[str, tuple[Tensor, Tensor, Tensor]]:
-    """Give the blocks position | 1.1/position of each 2.h, and of 3.1 position | 2.h/position and the converse.
+    """Return the blocks position | 1.1/position of each 2.h, and of 3.1 position |
+    2.h/position and the converse.
 
     In a stream that is a sum they are products of weights with the learned positions.
     """
@@ -146,13 +157,15 @@ def _blocks(model: Model, task: Task) -> dict[str, tuple[Tensor, Tensor, Tensor]
     one = torch.eye(tokens.shape[1] + model.first)
 
     def placed(name: str, value: Tensor, layers: int) -> Tensor:
-        """Give the stream after some layers, if it holds nothing but this value."""
+        """Return the stream after some layers, if it contains nothing but this value."""
         stream = torch.zeros_like(trace[f"{layers}/stream"])
         stream[..., model.columns(name, layers)] = value
         return stream
 
     def wrote(head: str) -> Tensor:
-        """Give the stream after the head's layer, if it holds what the head copies of positions alone."""
+        """Return the stream after the head's layer, if it contains the head's copy of
+        positions alone.
+        """
         layer = layer_of(head)
         name = f"{head}/output"
         read = placed("position", trace["position"], layer - 1)

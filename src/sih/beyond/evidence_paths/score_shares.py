@@ -1,21 +1,28 @@
-r"""Splits what the last layer's scores say of the lags among the ways by which it came: exactly, adding up to them.
+r"""Exact decomposition of the last layer's evidence for the lags into paths, with
+shares that add up to 1.
 
-At query i lag k copies the key $j = i - k + 1$. Of the score of these candidates softmax sees their differences, and
-what varies with the data is the evidence: $x_{i,k}$ minus its mean over k, minus its mean over sequences. A score that
-is a sum of parts gives each the share $\mathrm{Cov}(part, sum) / \mathrm{Var}(sum)$, over queries max_lag .. length -
-2 and all candidates, so that shares add up to 1. Several heads of a last layer are pooled.
+At query i lag k copies the key $j = i - k + 1$. Softmax depends on the differences of
+these candidates' scores. Their part that varies with the data is the evidence:
+$x_{i,k}$ minus its mean over k, minus its mean over sequences. A score that is a sum of
+parts gives each the share $\mathrm{Cov}(part, sum) / \mathrm{Var}(sum)$, over queries
+max_lag .. length - 2 and all candidates, so that shares add up to 1. Several heads of a
+last layer are pooled.
 
-- **By blocks** (a stream of blocks): the parts are $h_i[a]^\top A_{a,b}\, h_j[b]$, for each pair of blocks.
-- **By paths** (any model whose stream is a sum, or of blocks): the stream is $m + \sum_c d_c$, m the same for
-  all sequences, $d_c$ what came by path c. As scores are bilinear, $h_i M h_j - m_i M m_j = \sum_c [d_{c,i} M u_j +
-  u_i M d_{c,j}]$ with $u = (m + h)/2$: each product of two deviations is split evenly. The paths are token and
-  position ("embedding"), each head of layer 1 ("1.1"), and of each later head what depends on its attention and on its
-  values: $a v - \bar a \bar v = (a - \bar a)\frac{v + \bar v}2 + \frac{a + \bar a}2 (v - \bar v)$ ("2.1:attention":
-  where it looked, "2.1:values": what it carried).
+- **By blocks** (a stream of blocks): the parts are $h_i[a]^\top A_{a,b}\, h_j[b]$, for
+  each pair of blocks.
+- **By paths** (any model whose stream is a sum, or of blocks): the stream is
+  $m + \sum_c d_c$, m the same for all sequences, $d_c$ the part from path c. As scores
+  are bilinear, $h_i M h_j - m_i M m_j = \sum_c [d_{c,i} M u_j + u_i M d_{c,j}]$ with
+  $u = (m + h)/2$: each product of two deviations is split evenly. The paths are token
+  and position ("embedding"), each head of layer 1 ("1.1"), and for each later head its
+  attention pattern and its values: $a v - \bar a \bar v = (a - \bar a)\frac{v + \bar
+  v}2 + \frac{a + \bar a}2 (v - \bar v)$ ("2.1:attention": its pattern, "2.1:values":
+  its values).
 
-Scores may depend on the offset i - j of a key: each lag then has an M of its own, that of its candidates' offset k - 1.
-A score that is affine in the stream ($h_i M h_j + r \cdot h_i$, where a vector is added to keys) is bilinear in the
-stream with a 1 behind it, which is common to all sequences.
+Scores may depend on the offset i - j of a key: each lag then has an M of its own, that
+of its candidates' offset k - 1. A score that is affine in the stream
+($h_i M h_j + r \cdot h_i$, where a vector is added to keys) is bilinear in the stream
+with a 1 behind it, which is common to all sequences.
 """
 
 import math
@@ -50,30 +57,36 @@ Part = str | tuple[str, str]
 """A path, or the block at the query and the block at the key."""
 CHANNELS = ("looked", "looked x carried", "carried", "direct", "embedding")
 GROUPS = 8
-"""Groups of sequences, from whose differences the shares' errors come."""
+"""Groups of sequences, whose differences give the shares' errors."""
 TOLERANCE = 1e-3
-"""How far parts may be from the score, or from what is read, that they add up to, relative to the largest part."""
+"""Largest relative difference between the sum of the parts and the score, or the
+activation that is read."""
 CONSTANT = 64
-"""A block whose entries vary by no more than so many units in their last place among sequences holds no data."""
+"""A block counts as constant if its entries vary by at most this many units in the last
+place among sequences."""
 
 
 @dataclass(frozen=True)
 class EvidenceFlow(Drawn):
-    """Holds the share of the evidence in the last layer's scores that came by each part, and its standard error."""
+    """Share of the evidence in the last layer's scores for each part, with its standard
+    error.
+    """
 
     drawing = "sih.beyond.evidence_paths.evidence_flow_figure:draw_evidence_flow"
 
     shares: dict[Part, float]
     errors: dict[Part, float]
     channels: dict[str, float]
-    """The same by `CHANNELS`. looked: where heads past the first layer looked; carried: what they carried of an earlier
-    layer; direct: straight from the first layer; embedding: from token and position. A pair of blocks may be "looked x
+    """Shares by path, in `CHANNELS`. "looked": attention patterns of layers 2 and up.
+    "carried": values that these layers copy. "direct": outputs of layer 1, read
+    directly. "embedding": tokens and positions. A pair of blocks may be "looked x
     carried"."""
     channel_errors: dict[str, float]
     spread: float
     """Standard deviation of the evidence, in units of the score."""
     mismatch: float
-    """The largest difference between the sum of the parts and the score itself, in the same units: rounding."""
+    """The largest difference between the sum of the parts and the score, in the same
+    units: rounding."""
 
     def _facts(self) -> Mapping[str, Any]:
         channels = {
@@ -95,13 +108,18 @@ class EvidenceFlow(Drawn):
 def evidence_flow(
     model: Model, task: CausalTask, batch: Batch, by: Literal["blocks", "paths"] | None = None
 ) -> EvidenceFlow:
-    """Tell by which ways the evidence for the lags reached the last layer's scores, in shares that add up to 1.
+    """Return the share of each path in the evidence for the lags, in the last layer's
+    scores. Shares add up to 1.
 
     Args:
-        model: with attention, of any kind whose stream is a sum or blocks.
-        task: what the sequences were drawn from.
-        batch: the sequences.
-        by: "blocks" for a stream of blocks and "paths" for others, unless given.
+        model: A model with attention, with a stream that is a sum or blocks.
+        task: The task that the sequences were drawn from.
+        batch: The sequences.
+        by: "blocks" or "paths". Default: "blocks" for a stream of blocks, otherwise
+            "paths".
+
+    Returns:
+        Shares by part and by channel, with standard errors.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2, 3), length=32)
@@ -153,7 +171,9 @@ def products(
     task: Lagged,
     mirrored: bool,
 ) -> Iterator[tuple[Part, Float[Tensor, "#batch time lag"]]]:
-    """Give the parts of the score at the candidates: of each pair of pieces, or of each piece with u on either side."""
+    """Return the parts of the score at the candidates: of each pair of pieces, or of
+    each piece with u on the other side.
+    """
     if not mirrored:
         yield from _of_pairs(pieces, forms, h, task)
         return
@@ -170,7 +190,9 @@ def products(
 def _of_pairs(
     pieces: Pieces, forms: Forms, h: Float[Tensor, "batch time dim"], task: Lagged
 ) -> Iterator[tuple[Part, Float[Tensor, "#batch time lag"]]]:
-    """Give the part of each two blocks, and of blocks with the 1 where scores are affine."""
+    """Return the part of each two blocks, and of blocks with the 1 if scores are
+    affine.
+    """
     if forms.affine:
         last = slice(h.shape[-1], None)
         pieces = {**pieces, ONE: (last, forms.completed(h)[..., last])}
@@ -186,7 +208,9 @@ def _dots(
     task: Lagged,
     columns: slice = slice(None),
 ) -> Float[Tensor, "#batch time lag"]:
-    """Give query_i . key_j at the candidates j = i - k + 1, and 0 where there is no such key."""
+    """Return query_i . key_j at the candidates j = i - k + 1, and 0 if there is no such
+    key.
+    """
     batch, time = max(len(reads[0][0]), len(key)), key.shape[1]
     out = torch.zeros(batch, time, len(task.lags), dtype=torch.float64)
     for query, which in reads:
@@ -200,18 +224,21 @@ def _dots(
 def candidates(
     scores: Float[Tensor, "*batch time time"], task: Lagged
 ) -> Float[Tensor, "*batch time lag"]:
-    """Give the scores at the candidates, and 0 where there is no such key."""
+    """Return the scores at the candidates, and 0 if there is no such key."""
     return attention_at(scores, [lag - 1 for lag in task.lags])
 
 
 @dataclass
 class _Sums:
-    """Adds up a head's parts by group, relative to those of the first sequence: large constants cost no digits."""
+    """Sums of a head's parts by group, relative to the first sequence, so that large
+    constants cost no digits.
+    """
 
     parts: tuple[Part, ...] = ()
     first: Tensor | None = None
     groups: list[tuple[int, Tensor, Tensor]] = field(default_factory=list)
-    """Of each group its size, the sum of the parts over sequences, and their products with the whole."""
+    """For each group its size, the sum of the parts over sequences, and their products
+    with the whole."""
     mismatch: float = 0.0
     largest: float = 0.0
 
@@ -225,7 +252,9 @@ class _Sums:
         self.groups.append((x.shape[1], x.sum(dim=1), torch.einsum("pbik,bik->p", x, x.sum(dim=0))))
 
     def covariances(self) -> tuple[Float[Tensor, "group part"], int]:
-        """Give each group's sum of (part - mean)(whole - mean), and how many there are in all."""
+        """Return each group's sum of (part - mean)(whole - mean), and the total number
+        of terms.
+        """
         count = sum(size for size, _, _ in self.groups)
         mean = sum((total for _, total, _ in self.groups), torch.zeros(())) / count
         whole = mean.sum(dim=0)
@@ -268,7 +297,9 @@ def _flow(heads: Sequence[_Sums], varying: set[str]) -> EvidenceFlow:
 def _shares(
     groups: dict[Any, Tensor], found: Float[Tensor, "group part"]
 ) -> tuple[dict[Any, float], dict[Any, float]]:
-    """Divide the sums of some parts by the whole, with errors from how far each group's quotient is from all."""
+    """Return the sums of some parts divided by the whole, with errors from the groups'
+    quotients.
+    """
     each, variance, shares, errors = found.sum(dim=1), found.sum(), {}, {}
     for name, parts in groups.items():
         share = parts.sum() / variance
@@ -281,7 +312,7 @@ def _shares(
 
 
 def _channel(part: Part, varying: set[str]) -> str:
-    """Say how the evidence came, by a path or by the two blocks of a pair that hold data."""
+    """Return the channel of a path, or of the two blocks of a pair that contain data."""
     if isinstance(part, str):
         ends = {":attention": "looked", ":values": "carried"}
         straight = "embedding" if part == "embedding" else "direct"
@@ -308,5 +339,5 @@ def _varies(x: Float[Tensor, "batch time dim"]) -> bool:
 
 
 def apart(values: Float[Tensor, "*rows lag"]) -> Float[Tensor, "*rows lag"]:
-    """Take off the mean over candidates, which softmax does not see."""
+    """Return scores minus the mean over candidates, which softmax ignores."""
     return values - values.mean(dim=-1, keepdim=True)

@@ -1,8 +1,10 @@
-"""Splits the stream that a model's last layer reads into named pieces: blocks, or the paths by which they came.
+"""Decomposition of the stream that a model's last layer reads into named pieces:
+blocks, or paths.
 
-What the pieces are for, and the formula behind the paths, is in `score_shares.py`. Scores are read as bilinear forms of
-the stream, one for each offset. Where a score is affine in what query or key reads (a vector for each offset is added
-to keys, say), the stream has one more coordinate, always 1.
+`score_shares.py` uses the pieces and has the formula of the paths. Scores are read as
+bilinear forms of the stream, one per offset. If a score is affine in the query's or the
+key's input (a vector per offset is added to keys, for example), the stream has one more
+coordinate, always 1.
 """
 
 from __future__ import annotations
@@ -19,24 +21,28 @@ from sih.models.base import Model
 from sih.models.sites import Trace
 
 Pieces = dict[str, tuple[slice, Tensor]]
-"""Parts of the stream by name: their columns and values. One named "" is the same for all sequences."""
+"""Parts of the stream by name: their columns and values. The part "" is the same for
+all sequences."""
 Read = tuple[Tensor, list[int]]
-"""What queries read, as vectors to be multiplied with keys, and the indices of the offsets that it is for."""
+"""The queries' reads, as vectors to be multiplied with keys, with the indices of their
+offsets."""
 ONE = "offset"
-"""The piece by blocks that is the coordinate 1: a block against it is a block against the offset."""
+"""The piece for the coordinate 1: a block against it is a block against the offset."""
 
 
 @dataclass(frozen=True, eq=False)
 class Forms:
-    """Holds W with score_ij = h_i W h_j at each of some offsets, those with the same W together."""
+    """Matrices W with score_ij = h_i W h_j at some offsets; offsets with the same W
+    share one.
+    """
 
     matrices: list[tuple[Tensor, list[int]]]
-    """Each with the indices of its offsets."""
+    """Each matrix with the indices of its offsets."""
     affine: bool
-    """Whether they read a coordinate more than the stream has, the 1."""
+    """Whether they read one more coordinate than the stream has, the 1."""
 
     def read(self, x: Float[Tensor, "*rows width"], rows: slice = slice(None)) -> list[Read]:
-        """Return x W at each offset, x being those coordinates of the stream."""
+        """Return x W at each offset, with x those coordinates of the stream."""
         return [(x @ W[rows], which) for W, which in self.matrices]
 
     def scaled(self, scale: float) -> Forms:
@@ -44,13 +50,15 @@ class Forms:
         return Forms([(W.double() / scale, which) for W, which in self.matrices], self.affine)
 
     def completed(self, h: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows dim"]:
-        """Return the stream with the coordinate 1 behind it if the forms read one."""
+        """Return the stream with the coordinate 1 appended if the forms read one."""
         return torch.nn.functional.pad(h, (0, 1), value=1.0) if self.affine else h
 
 
 @torch.no_grad()
 def score_forms(model: Model, head: str, offsets: Sequence[int]) -> Forms:
-    """Return a head's scores as bilinear forms of the stream, by asking it basis vectors and 0."""
+    """Return a head's scores as bilinear forms of the stream, from its scores of basis
+    vectors and of 0.
+    """
     one = torch.zeros(1, 1, dtype=torch.int64, device=model.device)
     read = model.trace(one)[f"{head}/key"]
     basis = torch.eye(read.shape[-1]).to(read)
@@ -69,7 +77,9 @@ def score_forms(model: Model, head: str, offsets: Sequence[int]) -> Forms:
 
 
 def score_matrix(model: Model, head: str) -> Float[Tensor, "dim dim"]:
-    """Return W with score_ij = h_i W h_j, or raise a ValueError where the score depends on the offset too."""
+    """Return W with score_ij = h_i W h_j; raise a ValueError if the score also depends
+    on the offset.
+    """
     forms = score_forms(model, head, (0, 1))
     if len(forms.matrices) > 1 or forms.affine:
         raise ValueError(
@@ -83,7 +93,9 @@ def _bilinear(scores: Float[Tensor, "asked asked"]) -> Float[Tensor, "dim dim"]:
 
 
 def _affine(scores: Float[Tensor, "asked asked"]) -> Float[Tensor, "asked asked"]:
-    """Return W with score = [x, 1] W [y, 1], from the scores of basis vectors and of 0, the last."""
+    """Return W with score = [x, 1] W [y, 1], from the scores of basis vectors and of 0,
+    the last.
+    """
     corner = scores[-1, -1]
     query, key = scores[:, -1:] - corner, scores[-1:] - corner
     W = scores - corner - query - key
@@ -92,12 +104,14 @@ def _affine(scores: Float[Tensor, "asked asked"]) -> Float[Tensor, "asked asked"
 
 
 def in_blocks(model: Model) -> bool:
-    """Return whether the stream is blocks side by side, so that each written value has columns of its own."""
+    """Return whether the stream is blocks side by side, with separate columns for each
+    written value.
+    """
     return any(model.columns(name, 0) != slice(None) for name in model.writers(0))
 
 
 def block_pieces(model: Model, trace: Trace) -> Pieces:
-    """Split a stream of blocks, as the last layer reads it, into these."""
+    """Return the blocks of the stream, as the last layer reads it."""
     layers = _depth(model) - 1
     h = last_stream(model, trace)
     columns = {name: model.columns(name, layers) for name in model.writers(layers)}
@@ -110,7 +124,7 @@ def last_stream(model: Model, trace: Trace) -> Float[Tensor, "batch time dim"]:
 
 
 def averaged(model: Model) -> list[str]:
-    """Name the values whose means the paths need."""
+    """Return the names of the activations that paths replace by their means."""
     heads = [
         f"{layer}.{head}"
         for layer, n in enumerate(model.config.heads[:-1], 1)
@@ -122,9 +136,10 @@ def averaged(model: Model) -> list[str]:
 
 
 def path_pieces(model: Model, trace: Trace, means: dict[str, Tensor]) -> Pieces:
-    """Split the stream that the last layer reads into what is common to all sequences and what came by each path.
+    """Return the parts of the last layer's stream: the part common to all sequences,
+    and one per path.
 
-    The pieces have the rows of tokens: that of a start token is left out.
+    The pieces have the rows of tokens; that of a start token is omitted.
     """
     h, tokens = trace[f"{_depth(model) - 1}/stream"], trace.tokens
     base = torch.zeros_like(h[:1])
@@ -155,7 +170,7 @@ def path_pieces(model: Model, trace: Trace, means: dict[str, Tensor]) -> Pieces:
                 continue
             both, a, v, none = (
                 run[out] for run in (trace, mean_v, mean_a, rest)
-            )  # what is live: a and v, a, v, neither
+            )  # the live activations: a and v, a, v, neither
             put(f"{one}:attention", out, (both + a - v - none) / 2, none[:1])
             pieces[f"{one}:values"] = (pieces[f"{one}:attention"][0], (both - a + v - none) / 2)
         if f"{layer}/mlp" in means:
@@ -169,7 +184,7 @@ def path_pieces(model: Model, trace: Trace, means: dict[str, Tensor]) -> Pieces:
 
 
 def _columns(model: Model, name: str, dim: int) -> slice:
-    """Return the columns of the last layer's stream that a written value goes to."""
+    """Return the columns of the last layer's stream for a written value."""
     start, stop, _ = model.columns(name, _depth(model) - 1).indices(dim)
     return slice(start, stop)
 

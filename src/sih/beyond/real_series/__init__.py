@@ -1,1 +1,1 @@
-"""Which lag a series of one's own follows, the transition matrix unknown."""
+"""Inference of the lag of a real series, with an unknown transition matrix."""

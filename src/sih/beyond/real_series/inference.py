@@ -1,18 +1,20 @@
-r"""Which lag explains a series whose transition matrix is unknown: `sih.infer`.
+r"""`sih.infer`: the lag that explains a series with an unknown transition matrix.
 
-Under lag k token i has law $P_{s_{i-k},\,\cdot}$, and the rows of P are unknown, with Dirichlet laws of concentration
-$\alpha$. With $n_{ab}$ transitions from a to b seen before it, and $n_a = \sum_b n_{ab}$, a token b whose parent is a
-has probability
+Under lag k token i has distribution $P_{s_{i-k},\,\cdot}$. The rows of P are unknown,
+with Dirichlet priors of concentration $\alpha$. With $n_{ab}$ transitions from a to b
+seen before it, and $n_a = \sum_b n_{ab}$, a token b whose parent is a has probability
 
 $$\frac{n_{ab} + \alpha}{n_a + |\mathcal{S}|\,\alpha},$$
 
-and the product of these is the evidence of the lag, its Dirichlet-multinomial marginal likelihood. Two other models are
-judged by the same formula on the same tokens: *independent*, where all tokens have one parent, and *markov*, where the
-parent is everything seen in the last max_lag tokens, a full chain of that order.
+and the product of these is the evidence of the lag, its Dirichlet-multinomial marginal
+likelihood. Two other models are evaluated by the same formula on the same tokens. In
+*independent* all tokens have one parent. In *markov* the parent is the last max_lag
+tokens together, a full chain of that order.
 
-A series may have gaps, and come in several parts that share P. A token counts if it and the max_lag tokens before it
-are there, so that all lags and models compete on the same tokens. Where a token is missing nothing is imagined in its
-place: what the gap could say is given up, and a counted token is judged by what was counted before it.
+A series may have gaps, and come in several parts that share P. A token counts if it and
+the max_lag tokens before it are present, so that all lags and models compete on the
+same tokens. Missing tokens are not imputed: their information is lost, and a token that
+counts is predicted from the earlier ones that count.
 """
 
 from __future__ import annotations
@@ -43,30 +45,34 @@ from sih.task.lags import check_prior
 from sih.task.matrices import check_dirichlet
 
 LEVEL = 0.95
-"""How much of the posterior an interval holds."""
+"""Posterior probability of an interval."""
 TIE = 3.0
-"""Lags tie when their posteriors differ by a factor of at most exp(`TIE`), about 20: three nats."""
+"""Lags tie if their posteriors differ by a factor of at most exp(`TIE`), about 20:
+three nats."""
 Series = Tensor | np.ndarray | Sequence[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class PermutationTest(Shown):
-    """Holds the result of a permutation test, whose null hypothesis is that the order carries no information.
+    """Result of a permutation test: under the null hypothesis, order has no information.
 
-    Under the null each shuffled series is as likely as the observed one. So `p_value` is at most x with probability at
-    most x, exactly, whatever the distribution of the tokens: "reject at 0.05" errs in at most one null series of 20.
-    A p-value is not the probability that the null hypothesis is true.
+    Under the null each shuffled series is as likely as the observed one. So `p_value`
+    is at most x with probability at most x, exactly, whatever the distribution of the
+    tokens: "reject at 0.05" errs in at most one null series of 20. A p-value is not the
+    probability that the null hypothesis is true.
     """
 
     statistic: float
-    """The evidence of the best lag, less that of independent tokens, in nats."""
+    """The evidence of the best lag, minus that of independent tokens, in nats."""
     shuffled: Float[Tensor, " permutation"]
     """The same of each shuffled series."""
     p_value: float
 
     @property
     def verdict(self) -> str:
-        """Return the p-value in a phrase, with the number of shuffles and the null hypothesis."""
+        """Return the p-value in a phrase, with the number of shuffles and the null
+        hypothesis.
+        """
         shuffles = f"{len(self.shuffled)} shuffle{'s' * (len(self.shuffled) != 1)}"
         return f"permutation test: p = {self.p_value:.4g} ({shuffles}; null: order carries no information)"
 
@@ -90,32 +96,38 @@ class Inference(Drawn):
     num_states: int
     concentration: float
     counted: int
-    """Tokens that count: with all of the max_lag tokens before them."""
+    """Number of tokens that count: those with all of the max_lag tokens before them."""
     log_evidence: Float[Tensor, " lag"]
     """The logarithm of each lag's marginal likelihood."""
     posterior: Float[Tensor, " lag"]
     along: Float[Tensor, "time lag"]
-    """The posterior after each token, of all parts one after the other."""
+    """The posterior after each token, for all parts one after the other."""
     P: Float[Tensor, "state state"]
-    """The mean of the transition matrix's posterior, under the best lag."""
+    """Posterior mean of the transition matrix, under the best lag."""
     interval: Float[Tensor, "state state 2"]
-    """The middle `LEVEL` of each entry's posterior, its lower and upper end."""
+    """The central `LEVEL` of each entry's posterior: its lower and upper end."""
     transitions: Int[Tensor, "state state"]
-    """How many transitions there were under the best lag, from each state to each."""
+    """Numbers of transitions under the best lag, from each state to each."""
     bayes_factors: dict[str, float]
-    """By how many nats the best lag is likelier than "independent" tokens, and than a full "markov" chain."""
+    """Nats by which the best lag is likelier than "independent" tokens, and than a full
+    "markov" chain."""
 
     def __post_init__(self) -> None:
         check_fields(self)
 
     @property
     def lag(self) -> int | None:
-        """Return the lag with the largest posterior, the first of equal ones, or None if no token counts."""
+        """Return the lag with the largest posterior, the first of equal ones, or None
+        if no token counts.
+        """
         return self.lags[int(self.posterior.argmax())] if self.counted else None
 
     @property
     def tied(self) -> tuple[int, ...]:
-        """Return the best lag and all within `TIE` nats of it, or nothing if one lag stands out or no token counts."""
+        """Return the best lag and all within `TIE` nats of it.
+
+        It is empty if one lag is clearly best or no token counts.
+        """
         if not self.counted:
             return ()
         enough = self.posterior.max() * math.exp(-TIE)
@@ -124,7 +136,9 @@ class Inference(Drawn):
 
     @property
     def verdict(self) -> str:
-        """Return in a phrase what explains the series best: a lag, several alike, independence or the full chain."""
+        """Return a phrase on the best explanation: a lag, several tied ones,
+        independence or the full chain.
+        """
         if not self.counted:
             return "no token counts: the series says nothing of its lag"
         independent, markov = self.bayes_factors["independent"], self.bayes_factors["markov"]
@@ -138,7 +152,9 @@ class Inference(Drawn):
         return f"{self._weighed(names)} ({independent:.1f} nats over independence{self._over_chain(markov)})"
 
     def _weighed(self, names: str) -> str:
-        """Return the best lags with their posteriors, which say nothing of a single candidate."""
+        """Return the best lags with their posteriors, which mean nothing for a single
+        candidate.
+        """
         if len(self.lags) == 1:
             return names
         if not self.tied:
@@ -153,7 +169,8 @@ class Inference(Drawn):
         return f", level with {chain}" if abs(markov) <= TIE else f", {markov:.1f} over {chain}"
 
     def plot(self, symbols: Sequence[str] = ()) -> Any:
-        """Draw the posterior along the series, and P under the best lag with its intervals, as a matplotlib figure.
+        """Draw the posterior along the series, and P under the best lag with its
+        intervals, as a matplotlib figure.
 
         >>> import sih
         >>> len(sih.infer([0, 1, 1, 0, 1, 0, 0, 1], lags=(1, 2)).plot(symbols=("a", "b")).axes)
@@ -186,15 +203,21 @@ def infer(
     concentration: float = 1.0,
     lag_prior: Sequence[float] | Tensor | None = None,
 ) -> Inference:
-    r"""Infer the lag of a series, and its transition matrix, when neither is known.
+    r"""Return the inferred lag of a series and its transition matrix, if neither is
+    known.
 
     Args:
-        tokens: a series of states 0, 1, ... with -1 where one is missing, or several: a tensor with a series in each
-            row, or a list of series that may differ in length. All share one matrix and one lag.
-        lags: the lags that are compared, increasing.
-        num_states: how many states there are, one more than the largest token unless given.
+        tokens: A series of states 0, 1, ... with -1 for a missing one, or several
+            series: a tensor with one per row, or a list of series of any lengths. All
+            share one matrix and one lag.
+        lags: The lags to compare, increasing.
+        num_states: Number of states. Default: one more than the largest token.
         concentration: $\alpha$ of the Dirichlet rows, the same for every model.
-        lag_prior: the probability of each lag, the same for all unless given.
+        lag_prior: The probability of each lag. Default: uniform.
+
+    Returns:
+        The posterior of the lags (lag,), the transition matrix (state, state), and
+            Bayes factors.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.3, 0.7]], lags=(1, 2, 3), length=400)
@@ -243,17 +266,22 @@ def permutation_test(
     num_states: int | None = None,
     concentration: float = 1.0,
 ) -> PermutationTest:
-    """Test whether the order of the tokens means anything, by how well the best lag explains the series and shuffles.
+    """Return a permutation test of whether the order of the tokens matters, by the
+    evidence of the best lag.
 
-    The tokens that are there change places within each part; gaps stay where they are.
+    The present tokens change places within each part; gaps stay in place.
 
     Args:
-        tokens: as in `infer`.
-        lags: as in `infer`.
-        rng: a seed or a torch.Generator.
-        permutations: how many shuffled series; the p-value is at least 1 / (permutations + 1).
-        num_states: as in `infer`.
-        concentration: as in `infer`.
+        tokens: As in `infer`.
+        lags: As in `infer`.
+        rng: A seed or a torch.Generator.
+        permutations: Number of shuffled series; the p-value is at least 1 /
+            (permutations + 1).
+        num_states: As in `infer`.
+        concentration: As in `infer`.
+
+    Returns:
+        The p-value, with the statistic of the series and of each shuffled one.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.3, 0.7]], lags=(1, 2, 3), length=200)
@@ -305,14 +333,16 @@ def _beta_quantile(
 def _log_predictive(
     parent: Int[Tensor, " n"], child: Int[Tensor, " n"], num_states: int, concentration: float
 ) -> Float[Tensor, " n"]:
-    """Give each token's probability, as a logarithm, by the transitions from its parent that came before it."""
+    """Return each token's log probability, from the transitions from its parent that
+    came before it.
+    """
     pair = parent * num_states + child
     made, total = _earlier(pair).double(), _earlier(parent).double()
     return (made + concentration).log() - (total + num_states * concentration).log()
 
 
 def _earlier(key: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
-    """Count, at every place, how often the key there came before."""
+    """Return at every place the number of earlier occurrences of its key."""
     ids, order = torch.sort(key, stable=True)
     rank = torch.arange(len(key)) - torch.searchsorted(ids, ids)
     return torch.empty_like(order).scatter_(0, order, rank)
@@ -321,7 +351,7 @@ def _earlier(key: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
 def _log_marginal(
     parent: Int[Tensor, " n"], child: Int[Tensor, " n"], num_states: int, concentration: float
 ) -> float:
-    """Give the sum of `_log_predictive`, from the counts at the end alone."""
+    """Return the sum of `_log_predictive`, from the final counts alone."""
     counts = _pairs(parent, child, num_states).double()
     total = counts.sum(dim=1)
     every = num_states * concentration
@@ -330,7 +360,7 @@ def _log_marginal(
 
 
 def _contexts(window: Int[Tensor, "n max_lag"], num_states: int) -> Int[Tensor, " n"]:
-    """Number the stretches of tokens, equal ones alike."""
+    """Return a number for each stretch of tokens, the same for equal ones."""
     ids = torch.zeros(len(window), dtype=torch.int64)
     for column in window.unbind(dim=1):
         ids = (ids * num_states + column).unique(return_inverse=True)[1]
@@ -348,7 +378,9 @@ def _pairs(
 def _counted(
     parts: list[Int[Tensor, " _"]], max_lag: int
 ) -> tuple[Int[Tensor, " n"], Int[Tensor, "n max_lag"]]:
-    """Find the tokens that count, by their places in all parts together, and the max_lag tokens before each."""
+    """Return the tokens that count, by their places in all parts together, with the
+    max_lag tokens before each.
+    """
     places, windows = (
         [torch.empty(0, dtype=torch.int64)],
         [torch.empty((0, max_lag), dtype=torch.int64)],
@@ -368,14 +400,16 @@ def _bounds(parts: list[Int[Tensor, " _"]]) -> list[tuple[int, int]]:
 
 
 def _as_tensor(part: Series) -> Tensor:
-    """Give a series as a tensor, or raise a TypeError for one in which True or False stands among the numbers."""
+    """Return a series as a tensor; raise a TypeError if it contains True or False."""
     if isinstance(part, Sequence) and any(isinstance(token, bool) for token in part):
         raise TypeError("a state is a whole number")
     return torch.as_tensor(part)
 
 
 def _check_series(tokens: Series, num_states: int | None) -> tuple[list[Int[Tensor, " _"]], int]:
-    """Give the parts of a series as int64, and how many states there are, or raise a FieldError."""
+    """Return the parts of a series as int64, and the number of states; raise a
+    FieldError if they are invalid.
+    """
     wanted = "a series of states 0, 1, ... with -1 for a missing one, or a list of such series, e.g. [0, 1, 1, 0]"
     try:
         whole_rows = (

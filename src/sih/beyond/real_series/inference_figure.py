@@ -1,4 +1,6 @@
-"""What a series says of its lag: the posterior along it, and the transition matrix with its intervals."""
+"""An inference as a picture: the posterior along the series, and the transition matrix
+with its intervals.
+"""
 
 import math
 
@@ -10,11 +12,13 @@ from sih.beyond.real_series.inference import Inference
 from sih.results import style
 
 SHOWN, POINTS, NAMED = 12, 2000, 8
-"""Lags that have a curve, points of a curve, and states whose intervals are drawn."""
+"""Numbers of lags with a curve, of points of a curve, and of states with intervals."""
 
 
 def draw_inference(data: Inference, symbols: tuple[str, ...] = ()) -> Figure:
-    """Draw the posterior of each lag along the series, and each row of P under the best lag with its intervals."""
+    """Draw the posterior of each lag along the series, and each row of P under the best
+    lag with its intervals.
+    """
     names = symbols or tuple(map(str, range(data.num_states)))
     with style.paper_figure(style.PAGE, 2.5) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
@@ -45,7 +49,7 @@ def _draw_posterior(ax: Axes, data: Inference) -> None:
 
 
 def _draw_rows(ax: Axes, data: Inference, names: tuple[str, ...]) -> None:
-    """Draw a group of points for each state, the probabilities of what follows it."""
+    """Draw one group of points per state: the probabilities of its successors."""
     shown = min(NAMED, data.num_states)
     for after in range(shown):
         colour = style.LAG_COLOURS[after % len(style.LAG_COLOURS)]

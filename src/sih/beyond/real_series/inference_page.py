@@ -1,4 +1,4 @@
-"""A page of what a series says of its lag, as one HTML file that needs nothing else."""
+"""An inference as one self-contained HTML file."""
 
 import base64
 import math
@@ -16,7 +16,7 @@ RIVALS = {
 def inference_page(
     name: str, symbols: tuple[str, ...], found: Inference, test: PermutationTest | None, png: bytes
 ) -> str:
-    """Return the HTML page of a series: its verdict, its figure (`png`), and tables of the lags."""
+    """Return the HTML page of a series: verdict, figure (`png`) and tables of the lags."""
     verdicts = [found.verdict] if test is None else [found.verdict, test.verdict]
     said = "".join(f"<p>{escape(verdict)}.</p>" for verdict in verdicts)
     picture = base64.b64encode(png).decode()
@@ -35,7 +35,7 @@ def inference_page(
 
 
 def _of_the_best(symbols: tuple[str, ...], found: Inference) -> list[str]:
-    """Return what the page has on the best lag: nothing if no token counts."""
+    """Return the page's part on the best lag, "" if no token counts."""
     if found.lag is None:
         return []
     factors = [

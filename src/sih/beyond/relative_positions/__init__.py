@@ -1,1 +1,1 @@
-"""What relative positions change (docs/concepts/relative-positions.md)."""
+"""The effect of relative positions (docs/concepts/relative-positions.md)."""

@@ -1,12 +1,13 @@
-r"""Least errors of rational functions on a finite set of points, from below, with a certificate.
+r"""Least errors of rational functions on a finite set of points: lower bounds with a
+certificate.
 
-Let f be given at the points 0 .. n. If some N/Q of degree H has Q > 0 and errors f - N/Q of
-alternating sign at 2H + 2 of them, then no N_1/Q_1 of degree H with Q_1 > 0 has smaller
-errors than the least of these in size: otherwise N Q_1 - N_1 Q, of degree 2H, would change
-sign 2H + 1 times (docs/proofs/two_layers.md).
+Let f be given at the points 0 .. n. If some N/Q of degree H has Q > 0 and errors f -
+N/Q of alternating sign at 2H + 2 of them, then no N_1/Q_1 of degree H with Q_1 > 0 has
+smaller errors than the least of these in size: otherwise N Q_1 - N_1 Q, of degree 2H,
+would change sign 2H + 1 times (docs/proofs/two_layers.md).
 
-On 2H + 2 points the N/Q whose errors all have one size solves an eigenvalue problem: with V
-the matrix of a basis and Z a basis of what is orthogonal to its columns,
+On 2H + 2 points the N/Q whose errors all have one size solves an eigenvalue problem:
+with V the matrix of a basis and Z a basis of what is orthogonal to its columns,
 
 $$Z^\top \mathrm{diag}(f) V q = \lambda\, Z^\top \mathrm{diag}(\pm 1) V q.$$
 
@@ -39,13 +40,15 @@ class Alternation:
     """Coefficients of the numerator in Chebyshev's polynomials on [0, n]."""
     below: Float[Tensor, " coefficient"]
     level: float
-    """The least error at the points in size: no rational function of this degree does better."""
+    """The least absolute error at the points: no rational function of this degree does
+    better."""
     largest: float
-    """The largest error at all points 0 .. n: this function does no worse. Infinite where Q <= 0."""
+    """The largest error at all points 0 .. n, reached by this function. Infinite if Q
+    <= 0."""
 
 
 def least_error(values: Float[Tensor, " s"], degree: int) -> Alternation:
-    """Return the alternation of the highest level that exchanges of points lead to.
+    """Return the alternation of the highest level found by exchanges of points.
 
     Args:
         values: f at 0, 1, .., n, with n of at least 2 * degree + 1.
@@ -69,7 +72,9 @@ def least_error(values: Float[Tensor, " s"], degree: int) -> Alternation:
 
 
 def chebyshev(points: Int[Tensor, " point"], largest: int, degree: int) -> Float[Tensor, "point n"]:
-    """Return Chebyshev's polynomials of degrees 0 .. degree on [0, largest], at some points."""
+    """Return Chebyshev's polynomials of degrees 0 .. degree on [0, largest], at some
+    points.
+    """
     x = 2 * points.double() / largest - 1
     columns = [torch.ones_like(x), x]
     for _ in range(degree - 1):
@@ -78,7 +83,9 @@ def chebyshev(points: Int[Tensor, " point"], largest: int, degree: int) -> Float
 
 
 def _starts(values: Float[Tensor, " s"], degree: int) -> list[Int[Tensor, " point"]]:
-    """Return points that are even in s, at Chebyshev's places, and even in the values of f."""
+    """Return points that are even in s, at Chebyshev's places, and even in the values
+    of f.
+    """
     count, n = 2 * degree + 2, len(values) - 1
     even = torch.linspace(0, 1, count, dtype=torch.float64)
     bent = (1 - torch.cos(torch.pi * even)) / 2
@@ -88,7 +95,7 @@ def _starts(values: Float[Tensor, " s"], degree: int) -> list[Int[Tensor, " poin
 
 
 def _apart(places: Tensor, n: int) -> Int[Tensor, " point"]:
-    """Return the places as different integers from 0 to n, in rising order."""
+    """Return the places as different integers from 0 to n, in increasing order."""
     points = places.long().tolist()
     for i in range(1, len(points)):
         points[i] = max(points[i], points[i - 1] + 1)
@@ -101,7 +108,9 @@ def _apart(places: Tensor, n: int) -> Int[Tensor, " point"]:
 def _alternation(
     values: Float[Tensor, " s"], points: Int[Tensor, " point"], degree: int
 ) -> Alternation | None:
-    """Return the function whose errors at the points have one size and alternate, if it has Q > 0."""
+    """Return the function with alternating errors of one size at the points, if it has
+    Q > 0.
+    """
     n = len(values) - 1
     V = chebyshev(points, n, degree)
     Z = torch.linalg.qr(V, mode="complete").Q[:, degree + 1 :]
@@ -134,7 +143,7 @@ def _positive(Q: Float[Tensor, " point"]) -> bool:
 
 
 def _errors(values: Float[Tensor, " s"], found: Alternation) -> Float[Tensor, " s"]:
-    """Return f - N/Q at all points, infinite where Q is not above 0."""
+    """Return f - N/Q at all points, infinite unless Q is above 0."""
     n = len(values) - 1
     V = chebyshev(torch.arange(n + 1), n, len(found.below) - 1)
     over, below = V @ found.over, V @ found.below
@@ -142,10 +151,12 @@ def _errors(values: Float[Tensor, " s"], found: Alternation) -> Float[Tensor, " 
 
 
 def _exchange(errors: Float[Tensor, " s"], points: Int[Tensor, " point"]) -> Int[Tensor, " point"]:
-    """Return the points of the largest errors of alternating sign, as many as there were.
+    """Return the points of the largest errors of alternating sign, as many as there
+    were.
 
-    Between two old points, and beyond the ends, each stretch of one sign gives its largest error.
-    If there are more stretches than points, those at the ends that are least are left out.
+    Between two old points, and beyond the ends, each stretch of one sign gives its
+    largest error. If there are more stretches than points, those at the ends that are
+    least are left out.
     """
     stretches: list[int] = []
     for s, error in enumerate(errors.tolist()):

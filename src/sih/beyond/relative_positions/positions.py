@@ -1,16 +1,22 @@
-"""Attention after training with absolute and with relative positions, beside the constructions.
+"""Attention after training with absolute and with relative positions, with the
+constructions.
 
 Models are chosen by what they are, among those that ship: with relative positions all that are
 trained as the paper trains, with one head in each of three layers; with absolute positions the
 standard models of the same lags that are trained so.
+
+Few runs ship, and not by chance. How often training finds the circuit is counted over every run
+that was measured: `runs.csv`, written by `research/relative_rates.py`.
 """
 
 from __future__ import annotations
 
+import csv
 import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import resources
 
 import torch
 from jaxtyping import Float, Int
@@ -31,6 +37,14 @@ from sih.training.runs.run_store import RunStore
 
 KIND = "relative"
 ONE_HEAD_EACH = (1, 1, 1)
+AS_THE_PAPER_TRAINS = {
+    "heads": "1 1 1",
+    "batch": "256",
+    "offsets": "both",
+    "reach": "",
+    "start": "False",
+}
+"""Cells of a run's row: the paper's batches, a vector for every offset, no start token."""
 OFFSETS = 10
 """Attention is shown at offsets 0 .. 9."""
 
@@ -39,20 +53,20 @@ OFFSETS = 10
 class PositionsConfig(Seeded):
     lags: tuple[int, ...] = (1, 2, 3)
     true_lag: int = 2
-    """Of the sequence whose attention is shown."""
+    """The lag of the sequence whose attention is shown."""
     shown: int = 32
-    """Positions shown; the models see the whole sequence."""
+    """Positions shown; the models read the whole sequence."""
     sequences: int = 64
-    """What heads do is read on these."""
+    """Sequences on which heads are measured."""
     evaluated: int = 1024
-    """Sequences for a model whose evaluation is not in its folder."""
+    """Sequences for a model without an evaluation in its folder."""
     models: tuple[str, ...] = ()
-    """All shipped models that fit, unless named."""
+    """Names of models. Default: all shipped models that fit."""
 
 
 @dataclass(frozen=True)
 class TrainedPositions:
-    """Holds how well a trained model predicts, and whether its heads are those of the circuit."""
+    """Quality of a trained model, and whether its heads are those of the circuit."""
 
     name: str
     relative: bool
@@ -62,50 +76,69 @@ class TrainedPositions:
     seed: int
     kl_over_ml: float
     predicts: bool
-    """It comes 0.9 of the way to maximum likelihood in every window from 17 tokens on."""
+    """Whether it covers 0.9 of the way to maximum likelihood in every window from 17
+    tokens on."""
     compares: float
     """Correlation of the first head's attention with the normalised probabilities."""
     from_uniform: float
-    """Total variation of the second layer's attention from uniform, of the nearest head."""
+    """Total variation of the second layer's attention from uniform, for the nearest
+    head."""
     selects: bool
-    """A head of the last layer selects the token to copy."""
+    """Whether a head of the last layer selects the token to copy."""
     by_offset: dict[str, tuple[float, ...]]
     """Attention of each head at the first offsets, in the second half."""
 
     @property
     def found(self) -> bool:
-        """Tell whether it predicts as the circuit does, and selects."""
+        """Return whether it predicts as the circuit does, and selects."""
         return self.predicts and self.selects
 
     @property
     def circuit(self) -> bool:
-        """Tell whether its other heads, too, are those of the relative circuit."""
+        """Return whether its other heads are also those of the relative circuit."""
         return self.found and self.from_uniform <= 0.25 and abs(self.compares) >= 0.3
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """A run with relative positions, trained as the paper trains, whether it ships or not."""
+
+    length: int
+    law: str
+    """The distribution that its matrix is drawn from."""
+    matrix: int
+    seed: int
+    kl_over_ml: float
+    circuit: bool
+    """Its predictions come 0.9 of the way to maximum likelihood in every window from 17 tokens on,
+    its last layer selects, and its first compares tokens."""
 
 
 @dataclass(frozen=True, eq=False)
 class PositionMaps:
-    """Holds the maps of a model on one sequence, its heads by name; nan in rows of the start token."""
+    """The maps of a model on one sequence, by head; nan in rows of the start token."""
 
     title: str
     name: str
-    """Of the trained model, nothing of a construction."""
+    """Name of the trained model, "" for a construction."""
     maps: dict[str, Float[Tensor, "query key"]]
 
 
 @dataclass(frozen=True, eq=False)
 class Positions:
-    """Holds maps row by row, and every model that was read."""
+    """Maps row by row, and every model that was measured."""
 
     config: PositionsConfig
     rows: tuple[PositionMaps, ...]
     models: tuple[TrainedPositions, ...]
     constructed: dict[str, tuple[float, ...]]
     """Attention of the relative construction by offset, as that of trained models."""
+    runs: tuple[MeasuredRun, ...] = ()
+    """Every run on these lags that was measured."""
 
 
 def reads(config: PositionsConfig, store: RunStore) -> tuple[str, ...]:
-    """Name the models of the configuration, or all that ship and fit."""
+    """Return the names in the configuration, or all shipped models that fit."""
     if config.models:
         return config.models
     absolute = shipped_models(Models("standard", "paper", lags=config.lags, usual_width=True))
@@ -115,7 +148,9 @@ def reads(config: PositionsConfig, store: RunStore) -> tuple[str, ...]:
 
 
 def _fits(run: Run, config: PositionsConfig) -> bool:
-    """Tell whether a run has relative positions, one head per layer, and the paper's training."""
+    """Return whether a run has relative positions, one head per layer, and the paper's
+    training.
+    """
     shape, task = run.config.model, run.config.task
     return (
         isinstance(shape, RelativeShape)
@@ -127,7 +162,9 @@ def _fits(run: Run, config: PositionsConfig) -> bool:
 
 
 def compute(config: PositionsConfig, store: RunStore) -> Positions:
-    """Read every model, and map one of each sort and its construction."""
+    """Return the measurements of every model, with maps of one of each sort and of its
+    construction.
+    """
     runs = list(store.finished(reads(config, store))[0].values())
     models = tuple(read_run(run, config) for run in runs)
     by_name = {run.name: run for run in runs}
@@ -147,7 +184,27 @@ def compute(config: PositionsConfig, store: RunStore) -> Positions:
     if shown:
         rows.append(maps("relative,\ntrained", shown.model, task, config, shown.name))
     written = first_offsets(read_heads(circuit, task, config))
-    return Positions(config, tuple(rows), models, written)
+    return Positions(config, tuple(rows), models, written, measured_runs(config.lags))
+
+
+def measured_runs(lags: tuple[int, ...]) -> tuple[MeasuredRun, ...]:
+    """Return every measured run on these lags that differs from the paper's training in its positions alone."""
+    text = resources.files(__package__).joinpath("runs.csv").read_text(encoding="utf-8")
+    wanted = {"lags": " ".join(map(str, lags)), **AS_THE_PAPER_TRAINS}
+    rows = csv.DictReader(text.splitlines())
+    return tuple(_measured(row) for row in rows if wanted.items() <= row.items())
+
+
+def _measured(row: dict[str, str]) -> MeasuredRun:
+    compares, selects = abs(float(row["correlation"])) >= 0.3, float(row["selected"]) >= 0.8
+    return MeasuredRun(
+        length=int(row["length"]),
+        law=row["law"],
+        matrix=int(row["matrix"]),
+        seed=int(row["seed"]),
+        kl_over_ml=float(row["kl_over_ml"]),
+        circuit=row["found"] == "yes" and compares and selects,
+    )
 
 
 def _usual_task(config: PositionsConfig) -> Task:
@@ -156,13 +213,15 @@ def _usual_task(config: PositionsConfig) -> Task:
 
 
 def _middle(models: Sequence[TrainedPositions]) -> str:
-    """Return the name of the model of median KL over ML, the better of two in the middle."""
+    """Return the name of the model of median KL over ML, the better of two in the
+    middle.
+    """
     middle = statistics.median_low(one.kl_over_ml for one in models)
     return next(one.name for one in models if one.kl_over_ml == middle)
 
 
 def read_run(run: Run, config: PositionsConfig) -> TrainedPositions:
-    """Evaluate a trained model and read its heads."""
+    """Return a trained model's quality and heads."""
     evaluation = run.evaluation or measure(
         run.model, run.task, least=config.evaluated, most=config.evaluated
     )
@@ -187,7 +246,7 @@ def read_run(run: Run, config: PositionsConfig) -> TrainedPositions:
 
 @torch.no_grad()
 def read_heads(model: Model, task: Task, config: PositionsConfig) -> list[HeadReading]:
-    """Read what every head of a model does on sequences of its task."""
+    """Return measurements of every head of a model on sequences of its task."""
     batch: Batch = sample(task, config.sequences, rng=config.fresh_rng())
     trace = model.trace(batch.tokens)
     exact, layers = exact_selection(batch, task), len(trace.attention)
@@ -207,7 +266,9 @@ def first_offsets(readings: Sequence[HeadReading]) -> dict[str, tuple[float, ...
 def maps(
     title: str, model: Model, task: Task, config: PositionsConfig, name: str = ""
 ) -> PositionMaps:
-    """Map a model's heads on the first positions of a sequence of the true lag."""
+    """Return the maps of a model's heads on the first positions of a sequence of the
+    true lag.
+    """
     tokens: Int[Tensor, "1 time"] = sequence_of_lag(task, config.true_lag, rng=config.fresh_rng())
     first, found = model.first, {}
     for layer, each in enumerate(model.trace(tokens).attention, start=1):

@@ -1,4 +1,6 @@
-"""Attention maps with absolute and relative positions, every model's KL, attention by offset."""
+"""Attention maps with absolute and relative positions, every model's KL, attention by
+offset.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,20 @@ from sih.results.maps import draw_map
 from sih.results.tables import Rows, braces
 
 CAPTION = (
-    "Absolute and relative positions after training as the paper trains: Adam at a constant rate, no "
+    "Absolute and relative positions after training as in the paper: Adam at a constant rate, no "
     "recipe. Left: attention on one sequence of the task (query down, key across, darker is more, "
-    "relative to the query's largest), as in the paper's Fig. 5. The paper's construction needs a head "
-    "per lag in layer 2. With relative positions one head in each layer suffices. Of the trained models "
-    "with absolute positions the longest is shown, with relative positions the one of median KL. Rows "
-    "are left white where a construction attends to its start token. Right, above: mean KL over that of "
-    "maximum likelihood of every model that ships and is trained so, a row for each positions, heads, "
-    "length and number of steps. Filled: it has found the circuit. Below: attention of the models that "
-    "have found it with relative positions, by offset in the second half of a sequence; mean and range "
+    "relative to the query's largest), as in the paper's Fig. 5. The paper's construction needs "
+    "one head per lag in layer 2. With relative positions one head in each layer suffices. Of the "
+    "trained models "
+    "with absolute positions the longest is shown, with relative positions the one of median KL. "
+    "Rows "
+    "are left white where a construction attends to its start token. Right, above: mean KL over "
+    "that of "
+    "maximum likelihood of every shipped model with this training, one row per kind of positions, "
+    "heads, length and number of steps. Filled: it has found the circuit. Below: attention of the "
+    "models that "
+    "have found it with relative positions, by offset in the second half of a sequence; mean and "
+    "range "
     "over models, and the construction (dashed)."
 )
 
@@ -33,7 +40,7 @@ COLUMNS = ("1.1", "2.1", "2.2", "2.3", "3.1")
 
 
 def draw(data: Positions) -> Figure:
-    """Draw a row of maps for each model, the KL of every model, and attention by offset."""
+    """Draw one row of maps per model, the KL of every model, and attention by offset."""
     height = 0.9 * len(data.rows) + 0.4
     with style.paper_figure(style.PAGE, height) as figure:
         parts: Any = figure.subfigures(1, 2, width_ratios=(4.5, 2.25))
@@ -46,7 +53,7 @@ def draw(data: Positions) -> Figure:
 
 
 def _draw_maps(figure: Any, data: Positions) -> None:
-    """Draw the maps: the one head of a layer stands in the middle of the layer's columns."""
+    """Draw the maps; a layer's only head is in the middle of the layer's columns."""
     grid = figure.subplots(len(data.rows), len(COLUMNS), squeeze=False, sharex=True, sharey=True)
     for row, line in zip(data.rows, grid, strict=True):
         single = "2.2" not in row.maps
@@ -62,7 +69,9 @@ def _draw_maps(figure: Any, data: Positions) -> None:
 
 
 def groups(models: Sequence[TrainedPositions]) -> dict[str, list[TrainedPositions]]:
-    """Group models that differ by their seed or matrix alone, by a label; relative ones first."""
+    """Return groups of models that differ in seed or matrix alone, by label, relative
+    ones first.
+    """
     found: dict[str, list[TrainedPositions]] = {}
     for one in sorted(models, key=lambda x: (not x.relative, x.length, x.heads, x.steps, x.seed)):
         sort = "relative" if one.relative else "absolute"
@@ -119,7 +128,9 @@ def _draw_offsets(ax: Axes, data: Positions) -> None:
 
 
 def table(data: Positions) -> Rows:
-    """Make one row for each model: its KL over ML, whether it predicts and selects, its other heads."""
+    """Return one row per model: its KL over ML, whether it predicts and selects, its
+    other heads.
+    """
     rows = [
         [
             "model",

@@ -1,8 +1,9 @@
-"""How near two attention-only layers with relative positions can come to Bayes: bounds from below.
+"""Lower bounds on the error of two attention-only layers with relative positions
+against Bayes.
 
-The proof is in docs/proofs/two_layers.md: on sequences of n slots, each with one of two words,
-the last row of two layers is a rational function of the number of second words, of the degree
-of the number of second-layer heads. Bayes is a logistic function of it.
+The proof is in docs/proofs/two_layers.md: on sequences of n slots, each with one of two
+words, the last row of two layers is a rational function of the number of second words.
+Its degree is the number of second-layer heads. Bayes is a logistic function of it.
 """
 
 from __future__ import annotations
@@ -23,44 +24,48 @@ from sih.task.matrices import random_transition_matrix
 
 @dataclass(frozen=True)
 class TwoLayersConfig(Seeded):
-    """Slots, evidence and heads; and sequences of one task, its matrix drawn from the seed."""
+    """Slots, evidence and heads, with the sequences of one task."""
 
     slots: tuple[int, ...] = (8, 16, 32, 64, 128)
     evidence: tuple[float, ...] = (1.0, 4.0)
-    """By how much a slot moves the log-odds of two lags."""
+    """Change of two lags' log-odds by one slot."""
     shift: float = 0.3
-    """How far from the middle the log-odds are 0, in slots."""
+    """Distance of log-odds 0 from the middle, in slots."""
     heads: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8)
-    """In the second layer."""
+    """Numbers of second-layer heads."""
     lags: tuple[int, ...] = (1, 2, 3)
     num_states: int = 5
     lengths: tuple[int, ...] = (64, 128, 256, 512, 1024)
     least_shown: float = 1e-6
-    """More heads are not tried where the error is smaller."""
+    """More heads are not tried below this error."""
 
     @property
     def reach(self) -> int:
-        """The least reach with which three layers compute Prop. 1."""
+        """Return the least reach with which three layers compute Prop. 1."""
         return max(self.lags) + 1
 
 
 @dataclass(frozen=True)
 class Bound:
-    """No two layers with this many second-layer heads have smaller errors; some function has `upper`."""
+    """Lower bound on the error of any two layers with this many second-layer heads;
+    some function reaches `upper`.
+    """
 
     heads: int
     slots: int
     lower: float
     upper: float
     evidence: float = 0.0
-    """Per slot, where the logistic function itself is approximated."""
+    """Evidence per slot, where the logistic function itself is approximated."""
     length: int = 0
-    """Of the sequences, where the probability of a token is."""
+    """Length of the sequences, where the probability of a token is approximated."""
 
 
 @dataclass(frozen=True)
 class TwoLayers:
-    """Holds bounds on a posterior weight by slots and evidence, and on a probability by length."""
+    """Bounds on a posterior weight by slots and evidence, and on a probability by
+    length.
+    """
 
     config: TwoLayersConfig
     weights: tuple[Bound, ...]
@@ -68,11 +73,13 @@ class TwoLayers:
     states: tuple[int, int]
     """The letters a and b of the sequences."""
     token: int
-    """The one whose probability is bounded."""
+    """The token whose probability is bounded."""
 
 
 def compute(config: TwoLayersConfig, store: object) -> TwoLayers:
-    """Approximate the logistic function, and Bayes on the sequences of the proof."""
+    """Return the bounds for the logistic function, and for Bayes on the sequences of
+    the proof.
+    """
     weights = [
         Bound(heads, slots, lower, upper, evidence=step)
         for step in config.evidence
@@ -94,7 +101,9 @@ def compute(config: TwoLayersConfig, store: object) -> TwoLayers:
 
 
 def _bounds(values: Float[Tensor, " s"], config: TwoLayersConfig) -> list[tuple[int, float, float]]:
-    """Return, for each number of heads that has enough points, the error from below and above."""
+    """Return the error from below and above, for each number of heads with enough
+    points.
+    """
     found: list[tuple[int, float, float]] = []
     for heads in config.heads:
         if 2 * heads + 2 > len(values) or (found and found[-1][1] < config.least_shown):
@@ -105,7 +114,7 @@ def _bounds(values: Float[Tensor, " s"], config: TwoLayersConfig) -> list[tuple[
 
 
 def logistic(slots: int, step: float, shift: float) -> Float[Tensor, " s"]:
-    """Return the weight of a lag by the number of words that speak for it.
+    """Return the weight of a lag by the number of words in its favour.
 
     >>> logistic(4, 1.0, 0.0)[2].item()
     0.5
@@ -115,10 +124,11 @@ def logistic(slots: int, step: float, shift: float) -> Float[Tensor, " s"]:
 
 
 def letters(P: Float[Tensor, "state state"]) -> tuple[int, int, int]:
-    r"""Return states a and b, and a token whose probability differs most after a and after b.
+    r"""Return states a and b, and the token that best distinguishes them as predecessor.
 
-    $\chi = \log P_{aa} P_{bb} / (P_{ab} P_{ba})$ is what a pair of letters b at the distance of
-    a lag adds to its evidence. The product of $\chi$ and the difference is largest.
+    $\chi = \log P_{aa} P_{bb} / (P_{ab} P_{ba})$ is the contribution of a pair of
+    letters b at the distance of a lag to its evidence. The product of $\chi$ and the
+    difference is largest.
     """
     same = P.diagonal().log()
     chi = same[:, None] + same - P.log() - P.mT.log()
@@ -128,11 +138,13 @@ def letters(P: Float[Tensor, "state state"]) -> tuple[int, int, int]:
 
 
 def family(task: Task, a: int, b: int, reach: int) -> TokenTensor:
-    """Return one sequence for each number of second words, as many slots as the length has.
+    """Return one sequence for each number of second words, with as many slots as the
+    length allows.
 
-    Both words have two letters b among letters a: the first at the distance of the second lag,
-    the second at that of the first lag. Between two words there are letters a as far as the reach
-    and the largest lag, and at the end b is the candidate of the first lag.
+    Both words have two letters b among letters a: the first at the distance of the
+    second lag, the second at that of the first lag. Between two words there are as many
+    letters a as the reach and the largest lag require, and at the end b is the
+    candidate of the first lag.
     """
     k, other, last = task.lags[0], task.lags[1], max(task.lags)
     gap = [a] * max(reach, last)

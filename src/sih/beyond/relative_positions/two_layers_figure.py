@@ -28,7 +28,7 @@ CAPTION = (
 
 
 LOWEST = 1e-5
-"""Errors below are not shown."""
+"""Smallest error shown."""
 
 
 def draw(data: TwoLayers) -> Figure:
@@ -98,7 +98,9 @@ def _shades(count: int) -> list[Any]:
 
 
 def table(data: TwoLayers) -> Rows:
-    """Make one row for each amount of evidence and slots, or length: the least error by heads."""
+    """Return one row per amount of evidence and slots, or length: the least error by
+    heads.
+    """
     heads = data.config.heads
     rows = [["", "slots", *(f"{n} head{'s' * (n > 1)}" for n in heads)]]
     cases: dict[tuple[str, int], dict[int, float]] = {}

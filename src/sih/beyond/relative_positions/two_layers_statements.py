@@ -1,4 +1,4 @@
-"""What two attention-only layers cannot do with relative positions."""
+"""Statements on the limits of two attention-only layers with relative positions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ LONG = 512
 
 
 def _with_as_many_heads_as_lags(data: TwoLayers) -> list[Measured]:
-    """Take the least error at each length from `LONG` on, with one second-layer head per lag."""
+    """Return the least error at each length from `LONG` on, with one second-layer head
+    per lag.
+    """
     lags = data.config.lags
     chosen = (x for x in data.probabilities if x.length >= LONG and x.heads == len(lags))
     return [Measured(x.lower, label=f"{braces(lags)}, length {x.length}") for x in chosen]

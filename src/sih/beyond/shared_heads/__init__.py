@@ -1,1 +1,3 @@
-"""Heads that several lags share, and what fewer of them lose (docs/results/head-counts.md)."""
+"""Heads that several lags share, and the loss with fewer of them
+(docs/results/head-counts.md).
+"""

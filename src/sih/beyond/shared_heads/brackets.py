@@ -1,6 +1,8 @@
-"""The least number of exact heads for small sets of lags, as searches left it (`research/bracket_search.py`).
+"""The least number of exact heads for small sets of lags, from searches
+(`research/bracket_search.py`).
 
-A search that fails proves nothing; what it found is a circuit whose largest residual is written down.
+A failed search proves nothing. A successful one yields a circuit, whose largest defect
+is recorded.
 """
 
 from __future__ import annotations
@@ -20,31 +22,35 @@ ENTRIES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("unmixed", "closed", "lower"), int),
     **dict.fromkeys(("query", "both"), dict),
 }
-"""What a row of the table holds."""
+"""The columns of the table."""
 EXACT = 1e-7
-"""A circuit whose residual is below this at every offset counts as exact."""
+"""A circuit counts as exact if its defect is below this at every offset."""
 LENGTH, STARTS = 64, 4
-"""The tokens for which circuits were searched for, and the number of starts of each search."""
+"""Length of the sequences in the searches, and the number of starts of each search."""
 
 
 @dataclass(frozen=True)
 class Bracket:
-    """Holds what is known of a set of lags: numbers of heads, and residuals of the best circuit found with fewer."""
+    """Known results on a set of lags: numbers of heads, and defects of the best circuit
+    found with fewer.
+    """
 
     lags: tuple[int, ...]
     unmixed: int
     closed: int
     """Heads of the closed form of `mixing.py`."""
     lower: int
-    """Heads that any circuit needs which reads the query's side, by rank or because it has more than two lags."""
+    """Lower bound for circuits that read the query's side, by rank or because there are
+    more than two lags."""
     query: dict[int, float]
-    """The largest residual found, by number of heads, reading the query's side; empty where nothing is left open."""
+    """The largest defect found, by number of heads, reading the query's side; empty if
+    nothing is open."""
     both: dict[int, float]
-    """The same, reading both sides, of this very set; empty where it was not searched."""
+    """The same, reading both sides, for this very set; empty if it was not searched."""
 
     @property
     def query_heads(self) -> int:
-        """Count the fewest heads known to be exact, reading the query's side."""
+        """Return the fewest heads known to be exact, reading the query's side."""
         return min(
             [
                 self.unmixed,
@@ -55,12 +61,13 @@ class Bracket:
 
     @property
     def both_heads(self) -> int:
-        """Count the fewest heads known to be exact, reading both sides."""
+        """Return the fewest heads known to be exact, reading both sides."""
         return min([self.query_heads, *(heads for heads, off in self.both.items() if off < EXACT)])
 
 
 def normal_form(lags: tuple[int, ...]) -> tuple[int, ...]:
-    """Move, shrink and mirror lags so that sets with the same numbers of heads on the query's side become one.
+    """Return lags shifted, divided and mirrored, so that sets with the same numbers of
+    heads on the query's side become one.
 
     >>> normal_form((3, 9, 11))
     (1, 2, 5)
@@ -72,12 +79,14 @@ def normal_form(lags: tuple[int, ...]) -> tuple[int, ...]:
 
 @cache
 def kept_brackets() -> dict[tuple[int, ...], Bracket]:
-    """Read the kept table, by set of lags in normal form."""
+    """Return the stored table, by set of lags in normal form."""
     return {bracket.lags: bracket for bracket in read_brackets(TABLE)}
 
 
 def read_brackets(path: Path) -> list[Bracket]:
-    """Read a table of brackets, or raise a ValueError that names the file and what is wrong in it."""
+    """Return a table of brackets; raise a ValueError that names the file and the error
+    if it is invalid.
+    """
     with reading(path, "is no table of brackets; research/bracket_search.py writes one"):
         table = read_json(path)
         check_entries(table, {"brackets": list}, ("brackets",))

@@ -1,4 +1,6 @@
-"""How transitions that mix in a head come apart again: read by a parabola for two lags, with waves for more."""
+"""Separation of transitions that share a mixing head: read by a parabola for two lags,
+with waves for more.
+"""
 
 from __future__ import annotations
 
@@ -15,34 +17,37 @@ from sih.results.experiment import Experiment
 @dataclass(frozen=True)
 class CancellationConfig:
     offsets: tuple[int, ...] = (2, 7)
-    """Of the transitions that are shown in the head."""
+    """Offsets of the transitions that are shown in the head."""
     evidence: tuple[float, ...] = (1.0, -0.6)
-    """Theirs for lag 1, and the opposite for lag 2."""
+    """Their evidence for lag 1; it is the opposite for lag 2."""
     oldest: int = 10
     """The largest offset that is shown."""
     count: int = 5
-    """Lags for which parabola and waves are added up."""
+    """Numbers of lags for which parabola and waves are added up."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cancellation:
-    """Holds what a head that mixes two lags stores, how it is read, what comes of it; and the sum for more lags."""
+    """The values of a head that mixes two lags, its reads, and the result; and the sum
+    for more lags.
+    """
 
     config: CancellationConfig
     stored: Float[Tensor, "transition place"]
-    """By transition and place n = 1, 2, ..: n tokens back."""
+    """Stored values by transition and place n = 1, 2, ..: n tokens back."""
     reads: Float[Tensor, "lag place"]
-    """By lag and place: what the key of the lag reads it by."""
+    """Reads by lag and place: the factor with which the lag's key reads it."""
     added: Float[Tensor, "lag offset"]
-    """By lag and offset: what a transition with evidence (1/2, -1/2) adds to the score of the lag."""
+    """Contribution by lag and offset: of a transition with evidence (1/2, -1/2) to the
+    score of the lag."""
     differences: Int[Tensor, " x"]
-    """x, up to one further than two lags are apart."""
+    """Differences x, up to one more than the largest between two lags."""
     parabola: Float[Tensor, " x"]
     waves: Float[Tensor, " x"]
 
 
 def compute(config: CancellationConfig, store: object) -> Cancellation:
-    """Take all from the closed form."""
+    """Return everything from the closed form."""
     indices = config.oldest + 3
     profile = mixing_profile((1, 2), indices)
     stored = torch.zeros(len(config.offsets), indices - 1, dtype=torch.float64)

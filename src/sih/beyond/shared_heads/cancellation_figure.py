@@ -1,4 +1,6 @@
-"""How transitions in a mixing head come apart: stored and read, what each adds, and the sum for more lags."""
+"""Separation of transitions in a mixing head: stored values and reads, each
+contribution, and the sum for more lags.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,18 @@ from sih.beyond.shared_heads.cancellation import Cancellation
 from sih.results import style
 
 CAPTION = (
-    "Why lags may mix in a head. Left: two lags, one head with uniform attention. A transition at offset o leaves its "
-    "evidence q for lag 1 at place o + 1 and -q for lag 2 at place o + 2 (above: two transitions). The keys of the two "
-    "lags read all places by the same parabola, a place apart (below). Middle: what a transition with q = 1/2 then "
-    "adds to the two scores. It grows with the transition's age, but for both alike, which softmax does not see; the "
-    "gap is the evidence, counted once at every age. Right: for five lags waves are added to the parabola. On the "
-    "differences of two lags (grey) the sum is 1 at x = 0 and 0 elsewhere, up to a constant. All of it is the closed "
+    "Why lags may mix in a head. Left: two lags, one head with uniform attention. A transition at "
+    "offset o leaves its "
+    "evidence q for lag 1 at place o + 1 and -q for lag 2 at place o + 2 (above: two "
+    "transitions). The keys of the two "
+    "lags read all places by the same parabola, a place apart (below). Middle: what a transition "
+    "with q = 1/2 then "
+    "adds to the two scores. It grows with the transition's age, but for both alike, which "
+    "softmax does not see; the "
+    "gap is the evidence, counted once at every age. Right: for five lags waves are added to the "
+    "parabola. On the "
+    "differences of two lags (grey) the sum is 1 at x = 0 and 0 elsewhere, up to a constant. All "
+    "of it is the closed "
     "form; nothing is random."
 )
 
@@ -26,7 +34,9 @@ WITHIN = "0.93"
 
 
 def draw(data: Cancellation) -> Figure:
-    """Draw the head with its two reads, what a transition adds by its age, and how parabola and waves add up."""
+    """Draw the head with its two reads, a transition's contribution by age, and the sum
+    of parabola and waves.
+    """
     with style.paper_figure(style.PAGE, 2.6) as figure:
         panels = figure.subplot_mosaic([["held", "scores", "sums"], ["read", "scores", "sums"]])
         _draw_head(panels["held"], panels["read"], data)
@@ -54,7 +64,7 @@ def _draw_head(held: Axes, read: Axes, data: Cancellation) -> None:
             color=colour,
         )
     held.axhline(0, color=style.BLACK, lw=0.6)
-    held.set(title="2 lags: what the head holds", ylabel="evidence", ylim=(-1.25, 1.25))
+    held.set(title="2 lags: values of the head", ylabel="evidence", ylim=(-1.25, 1.25))
     for lag, row in enumerate(data.reads, start=1):
         read.plot(places, row, ".-", lw=0.8, color=style.lag_colour(lag), label=f"key of lag {lag}")
     read.set(xlabel="place $n$, tokens back", ylabel="read by")
@@ -72,7 +82,9 @@ def _draw_scores(ax: Axes, data: Cancellation) -> None:
         ax.annotate("", (o, data.added[0][o]), (o, data.added[1][o]), arrowprops=arrow)
         ax.annotate("1", (o, data.added[1][o]), (2, -7), textcoords="offset points")
     ax.set(
-        title="what a transition adds", xlabel="offset $o$, its age", ylabel="added to the score"
+        title="contribution of a transition",
+        xlabel="offset $o$, its age",
+        ylabel="added to the score",
     )
     ax.legend(loc="upper left")
 

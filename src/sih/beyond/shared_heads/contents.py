@@ -1,6 +1,6 @@
-"""What the report takes from this folder.
+"""Figures and statements that the report takes from this folder.
 
-No experiment imports it, so a new line here computes nothing again.
+No experiment imports this module, so a new line here recomputes nothing.
 """
 
 from __future__ import annotations

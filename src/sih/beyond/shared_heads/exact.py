@@ -1,4 +1,6 @@
-"""How few heads give the exact posterior once lags may mix in a head, and how that is known."""
+"""The least number of heads for the exact posterior if heads may mix lags, with its
+proof status.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +18,23 @@ from sih.task import check_lags
 
 @dataclass(frozen=True)
 class ExactHeads(Shown):
-    """Brackets the number of second-layer heads that the exact posterior takes, reading the query's side.
+    """Bounds on the number of second-layer heads for the exact posterior, reading the
+    query's side.
 
-    `lower` is for circuits whose weights depend on the offset and whose reads on differences of positions, of any sign;
-    that one head is too few for more than two lags holds for any attention by position (docs/proofs/shared_heads.md).
+    `lower` holds for circuits with weights that depend on the offset and reads that
+    depend on differences of positions, of any sign. More than two lags need more than
+    one head for any attention by position (docs/proofs/shared_heads.md).
     """
 
     lags: tuple[int, ...]
     upper: int
     lower: int
     upper_by: str
-    """How the upper number is known, in words."""
+    """The source of the upper number, in words."""
     lower_by: str
     certificate: RankBound
     searched: Bracket | None
-    """What searches found for this set, on either side, if it is in the kept table."""
+    """Results of searches for this set, on either side, if it is in the stored table."""
 
     def _facts(self) -> Mapping[str, Any]:
         names = ("lags", "lower", "upper", "lower_by", "upper_by")
@@ -38,14 +42,22 @@ class ExactHeads(Shown):
 
     @property
     def exact(self) -> bool:
-        """Tell whether the least number is known."""
+        """Return whether the least number is known."""
         return self.lower == self.upper
 
 
 def exact_heads(lags: Sequence[int], *, time_limit: float = 10.0) -> ExactHeads:
-    """Bracket the least number of heads that give the exact posterior, if lags may mix in a head.
+    """Return bounds on the least number of heads for the exact posterior, if heads may
+    mix lags.
 
-    `least_heads` answers the same for heads in which nothing mixes, and has `time_limit` seconds.
+    `least_heads` answers the same question for heads that mix nothing.
+
+    Args:
+        lags: The set of lags.
+        time_limit: Seconds for `least_heads`.
+
+    Returns:
+        A lower and an upper bound on the number of heads, with their sources.
 
     >>> answer = exact_heads((1, 2, 3))
     >>> answer.lower, answer.upper

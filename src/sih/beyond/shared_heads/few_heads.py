@@ -1,4 +1,6 @@
-"""KL over that of Bayes against the number of second-layer heads: the paper's form, unmixed, mixed, and trained."""
+"""KL relative to Bayes against the number of second-layer heads: the paper's form,
+unmixed, mixed, and trained.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +36,19 @@ class FewHeadsConfig(Seeded):
     matrices: Several = 12
     sequences: Size = 128
     models: tuple[str, ...] = ()
-    """All shipped models that are `CHOSEN`, for these lag sets, unless named."""
+    """Names of models. Default: all shipped models that are `CHOSEN`, for these lag
+    sets."""
 
 
 CHOSEN = Models("standard", "SOAP", usual_width=True)
-"""Models of one way of training, at the length of the circuits beside them."""
+"""The models compared: those with one kind of training, at the length of the circuits."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """Holds KL over BMA's, a mean over matrices with its standard error (0 for one trained model)."""
+    """KL over BMA's: a mean over matrices with its standard error (0 for one trained
+    model).
+    """
 
     lags: tuple[int, ...]
     series: str
@@ -54,14 +59,14 @@ class Point:
 
 @dataclass(frozen=True)
 class FewHeads:
-    """Holds a point for each way and number of heads; maximum likelihood has number 0."""
+    """One point per form and number of heads; maximum likelihood has number 0."""
 
     config: FewHeadsConfig
     points: tuple[Point, ...]
 
 
 def reads(config: FewHeadsConfig, store: RunStore) -> tuple[str, ...]:
-    """Name the models of the configuration, or all shipped ones that are `CHOSEN`."""
+    """Return the names in the configuration, or all shipped models that are `CHOSEN`."""
     chosen = shipped_models(*(replace(CHOSEN, lags=lags) for lags in config.lag_sets))
     return config.models or tuple(
         name for name, one in chosen.items() if one.length == config.length
@@ -69,7 +74,9 @@ def reads(config: FewHeadsConfig, store: RunStore) -> tuple[str, ...]:
 
 
 def compute(config: FewHeadsConfig, store: RunStore) -> FewHeads:
-    """Compare every way on the same sequences of each matrix, and trained models on sequences of their own task."""
+    """Return the KL of every form on the same sequences of each matrix, and of trained
+    models on their task.
+    """
     circuits = [point for lags in config.lag_sets for point in _points(config, lags)]
     return FewHeads(config, (*circuits, *_trained(config, store)))
 
@@ -89,7 +96,7 @@ def _points(config: FewHeadsConfig, lags: tuple[int, ...]) -> Iterator[Point]:
 
 
 def _laws(tokens: TokenTensor, task: Task) -> Iterator[tuple[tuple[str, int], Law]]:
-    """Predict in every way, with every number of heads."""
+    """Return the predictions of every form, with every number of heads."""
     yield (ML, 0), maximum_likelihood(tokens, task)
     enough, exact = least_heads(task.lags).heads, exact_heads(task.lags).upper
     apart = construct(task, target="bayes", heads=enough).circuit

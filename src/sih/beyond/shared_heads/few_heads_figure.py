@@ -1,4 +1,4 @@
-"""KL over Bayes against the number of heads, a panel for each lag set."""
+"""KL over Bayes against the number of heads, one panel per lag set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sih.results.tables import Rows, braces
 
 
 def caption(config: FewHeadsConfig) -> str:
-    """Say what is shown of the task that was asked for."""
+    """Return the caption for the requested task."""
     return (
         "Mean KL divergence from the true next-token distribution past the largest lag, over that of the "
         "Bayesian model average "
@@ -47,7 +47,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 def draw(data: FewHeads) -> Figure:
-    """Draw each way's ratios, with BMA at 1 and ML as lines."""
+    """Draw the ratios of each form, with BMA at 1 and ML as lines."""
     with style.paper_figure(style.PAGE, 2.7) as figure:
         panels = figure.subplots(1, len(data.config.lag_sets), sharey=True, squeeze=False)[0]
         for ax, lags in zip(panels, data.config.lag_sets, strict=True):
@@ -81,7 +81,7 @@ def draw(data: FewHeads) -> Figure:
 
 
 def table(data: FewHeads) -> Rows:
-    """Make one row for each lag set and way: KL over BMA's by number of heads."""
+    """Return one row per lag set and form: KL over BMA's by number of heads."""
     most = max(point.heads for point in data.points)
     rows = [["lags", "", *(f"{heads} head{'s' * (heads > 1)}" for heads in range(1, most + 1))]]
     for lags in data.config.lag_sets:

@@ -1,4 +1,4 @@
-"""What circuits do in which lags mix in a head."""
+"""Statements on circuits that mix lags in a head."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from sih.results.tables import braces
 
 
 def _heads_over_bma(series: str, heads: int | None, data: FewHeads) -> list[Measured]:
-    """Take a way's KL over BMA's, with so many heads, on three lags where a number is given, else on every set."""
+    """Return a form's KL over BMA's: on three lags with the given number of heads,
+    otherwise on every set.
+    """
     of = [
         p
         for p in data.points
@@ -22,7 +24,8 @@ def _heads_over_bma(series: str, heads: int | None, data: FewHeads) -> list[Meas
 
 MIXED_EXACT = Statement(
     "ours-mixed-exact", BEYOND,
-    "With absolute positions, where lags may mix in a head, K - 1 heads give the exact posterior for K contiguous "
+    "With absolute positions, where lags may mix in a head, K - 1 heads give the exact posterior "
+    "for K contiguous "
     "lags, and 3 do for {1,3,4}.",
     few_heads.EXPERIMENT, partial(_heads_over_bma, few_heads.EXACT, None), Rule("at most", 1.001, 1.01), "× BMA",
     "mean KL of that circuit over that of BMA, the worst of three lag sets",
@@ -30,11 +33,12 @@ MIXED_EXACT = Statement(
 
 MIXED_ONE_HEAD = Statement(
     "ours-mixed-one-head", BEYOND,
-    "One head for three lags, read from the query and from the key, comes within about a tenth of Bayes, "
+    "One head for three lags, read from the query and from the key, comes within about a tenth of "
+    "Bayes, "
     "far below maximum likelihood.",
     few_heads.EXPERIMENT, partial(_heads_over_bma, few_heads.BOTH, 1), Rule("at most", 1.12, 1.5), "× BMA",
     "mean KL of that circuit over that of BMA, the worse of {1,2,3} and {1,3,4}",
-    "So what the paper says of one head is true of its form, not in general.",
+    "The paper's statement on one head holds for its form, not in general.",
 )  # fmt: skip
 
 STATEMENTS = (MIXED_EXACT, MIXED_ONE_HEAD)

@@ -1,20 +1,24 @@
-r"""Why fewer heads cannot be exact even if lags mix: the rank of what the criterion prescribes.
+r"""A lower bound on exact heads that may mix lags: the rank of the matrix that the
+criterion prescribes.
 
-All of it is about absolute positions. With relative ones a score has the product of content and
-offset, and a single head is exact (`sih.circuits.relative`).
+All of it is about absolute positions. With relative ones a score has the product of
+content and offset, and a single head is exact (`sih.circuits.relative`).
 
-Let weights depend on the offset alone and reads on differences, so that $F_o[k, k'] = f_o(k' - k)$ with $f_o(x) =
-\sum_h u_h(o)\,g_h(o + x)$ (`sih.heads.profiles`, query's side). $J F_o J = J$ means, on the differences x of
-two lags,
+Let weights depend on the offset alone and reads on differences, so that
+$F_o[k, k'] = f_o(k' - k)$ with $f_o(x) = \sum_h u_h(o)\,g_h(o + x)$
+(`sih.heads.profiles`, query's side). $J F_o J = J$ means, on the differences x of two
+lags,
 
 $$f_o(x) = [x = 0] + a(o) + A_o(x), \qquad A_o(k' - k) = \alpha_o(k') - \alpha_o(k) \text{ for some } \alpha_o.$$
 
-Take offsets O and numbers w(n) such that for every $o \in O$ all n with $w(n) \ne 0$ have n - o a difference of two
-lags, and $\sum_n w(n)\,t(n - o) = 0$ for t = 1 and every A of that form. Then $\sum_h u_h(o) \sum_n w(n)\,g_h(n) =
-w(o)$: with H heads the matrix of w(o), over all such w and all $o \in O$, has rank H at most, whatever the signs. Only
-offsets whose differences are all differences of lags can matter. For an interval A is linear, the w are second
-differences, and the matrix for K - 1 offsets in a row is tridiag(-1, 2, -1), of determinant K: K - 1 heads are least.
-The same holds for every set whose differences are as many and force A to be linear, such as {1, 2, 3, 5}.
+Take offsets O and numbers w(n) such that for every $o \in O$ all n with $w(n) \ne 0$
+have n - o a difference of two lags, and $\sum_n w(n)\,t(n - o) = 0$ for t = 1 and every
+A of that form. Then $\sum_h u_h(o) \sum_n w(n)\,g_h(n) = w(o)$: with H heads the matrix
+of w(o), over all such w and all $o \in O$, has rank H at most, whatever the signs. Only
+offsets whose differences are all differences of lags can matter. For an interval A is
+linear, the w are second differences, and the matrix for K - 1 offsets in a row is
+tridiag(-1, 2, -1), of determinant K: K - 1 heads are least. The same holds for every
+set whose differences are as many and force A to be linear, such as {1, 2, 3, 5}.
 """
 
 from __future__ import annotations
@@ -28,19 +32,23 @@ import torch
 
 Rows = list[list[Fraction]]
 CLIQUES = 400
-"""How many sets of offsets are tried: counted, not timed, so that the answer does not depend on the machine."""
+"""Number of sets of offsets tried: counted, not timed, so that the answer does not
+depend on the machine."""
 
 
 @dataclass(frozen=True)
 class RankBound:
-    """Names offsets at which the criterion prescribes a matrix of this rank, so that fewer heads are not exact."""
+    """A lower bound on heads: offsets at which the criterion prescribes a matrix of
+    this rank.
+    """
 
     heads: int
     offsets: tuple[int, ...]
 
 
 def rank_bound(lags: Sequence[int], enough: int) -> RankBound:
-    """Find the best bound among the first `CLIQUES` sets of offsets, or one that reaches `enough`.
+    """Return the best bound among the first `CLIQUES` sets of offsets, or one that
+    reaches `enough`.
 
     >>> rank_bound((1, 2, 3, 5), enough=4)
     RankBound(heads=4, offsets=(0, 1, 2, 3))
@@ -67,13 +75,17 @@ def rank_bound(lags: Sequence[int], enough: int) -> RankBound:
 
 
 def prescribed_rank(lags: Sequence[int], offsets: Sequence[int]) -> int:
-    """Return the rank of the matrix that the criterion prescribes at these offsets, in exact arithmetic."""
+    """Return the rank of the matrix that the criterion prescribes at these offsets, in
+    exact arithmetic.
+    """
     conditions, both = _prescribed(_shared(lags), offsets)
     return len(_echelon(both)[1]) - len(_echelon(conditions)[1])
 
 
 def _prescribed(shared: list[dict[int, Fraction]], offsets: Sequence[int]) -> tuple[Rows, Rows]:
-    """Return the conditions on w, and the same with w(o) = 0 besides: the rank is the difference of theirs."""
+    """Return the conditions on w, and the same with w(o) = 0 in addition: the rank is
+    the difference of theirs.
+    """
     reached = ({o + x for x in shared[0]} for o in offsets)
     indices = sorted(set.intersection(*reached))
     conditions = [[t[n - o] for n in indices] for o in offsets for t in shared]
@@ -81,7 +93,9 @@ def _prescribed(shared: list[dict[int, Fraction]], offsets: Sequence[int]) -> tu
 
 
 def _shared(lags: Sequence[int]) -> list[dict[int, Fraction]]:
-    """Return a basis of what the criterion leaves open at an offset: the constant, and every A, by difference."""
+    """Return a basis of the freedom that the criterion leaves at an offset: the
+    constant and every A, by difference.
+    """
     pairs: dict[int, tuple[int, int]] = {}
     equations = [[Fraction(i == 0) for i in range(len(lags))]]  # alpha is 0 at the first lag
     for a, first in enumerate(lags):
@@ -98,7 +112,9 @@ def _shared(lags: Sequence[int]) -> list[dict[int, Fraction]]:
 
 
 def _cliques(distances: dict[int, None]) -> Iterator[tuple[int, ...]]:
-    """List sets of offsets from 0 on whose differences are all among these, long rows of neighbours first."""
+    """Return sets of offsets from 0 on with all differences among these, long runs of
+    neighbours first.
+    """
     stack: list[tuple[int, ...]] = [(0,)]
     while stack:
         offsets = stack.pop()
@@ -112,7 +128,7 @@ def _cliques(distances: dict[int, None]) -> Iterator[tuple[int, ...]]:
 
 
 def _echelon(rows: Rows) -> tuple[Rows, list[int]]:
-    """Eliminate; return reduced rows and the columns of their leading ones."""
+    """Return reduced rows, and the columns of their leading ones."""
     rows, leading = [row[:] for row in rows], list[int]()
     for column in range(len(rows[0]) if rows else 0):
         top = len(leading)

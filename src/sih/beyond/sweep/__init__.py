@@ -1,1 +1,1 @@
-"""Many trainings from one file: on this machine's cores, or on a Ray cluster."""
+"""Many training runs from one file: on this machine's cores, or on a Ray cluster."""

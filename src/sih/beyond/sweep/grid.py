@@ -1,14 +1,15 @@
 """A grid of training configurations, in a TOML file.
 
-    [base]                              what all runs have in common, by the flat names of fields
-    preset = "harmonic"                 where to start from ("paper" unless said)
+    [base]                              the fields that all runs share, by their flat names
+    preset = "harmonic"                 set of defaults ("paper" if not given)
     steps = 2400
 
-    [grid]                              lists, of which every combination is run
+    [grid]                              lists; every combination is run
     seed = [0, 1]
     lags = [[1, 2, 3], [1, 3, 4]]
 
-A field has the name of its flag in `sih train`. A run's name, made from its content, is the same in every grid.
+A field has the name of its flag in `sih train`. A run's name, made from its content, is
+the same in every grid.
 """
 
 import itertools
@@ -27,24 +28,24 @@ from sih.training.runs.run_names import run_name
 
 EXAMPLE = "e.g. [base] with steps = 2400 and [grid] with seed = [0, 1]"
 MOST = 100_000
-"""The most runs that one file may ask for: more is a slip of the pen."""
+"""Largest number of runs in one file: more is probably a mistake."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Holds the runs of a grid by their names, in its order, and the fields in which they differ."""
+    """The runs of a grid by name, in order, and the fields in which they differ."""
 
     runs: Mapping[str, TrainConfig]
     varied: tuple[str, ...]
 
     def point(self, name: str) -> dict[str, Any]:
-        """Return what is special about a run: its value of every field that varies."""
+        """Return a run's values of every field that varies."""
         flat = self.runs[name].flat()
         return {field: flat.get(field) for field in self.varied}
 
 
 def read_grid(path: str | Path) -> Grid:
-    """Read a grid, or raise a ValueError that says in one line what is wrong with the file."""
+    """Return a grid; raise a ValueError of one line if the file is invalid."""
     path = Path(path)
     with reading(
         path,

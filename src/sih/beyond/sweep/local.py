@@ -1,4 +1,4 @@
-"""A sweep on this machine: a process for each run, so many at a time."""
+"""A sweep on this machine: one process per run, several at a time."""
 
 import multiprocessing as mp
 import os
@@ -12,10 +12,11 @@ from sih.results.processes import ctrl_c_waits
 
 
 def run_here(jobs: Sequence[Job], at_once: int) -> Generator[News, None, None]:
-    """Train all jobs, giving the news as it comes. Left early, the workers save what they have and end.
+    """Train all jobs and yield the news. After an early end, the workers save their
+    state and stop.
 
-    A process that dies, killed by the system for its memory say, is a failed run and no more. When this process dies
-    the workers end too.
+    If a process dies (killed for its memory use, for example), only its run fails. If
+    this process dies, the workers end too.
     """
     context = mp.get_context("forkserver")
     context.set_forkserver_preload(["sih.beyond.sweep.worker"])
@@ -28,7 +29,7 @@ def run_here(jobs: Sequence[Job], at_once: int) -> Generator[News, None, None]:
                 process: mp.process.BaseProcess = context.Process(
                     target=_process, args=(job, theirs), daemon=True
                 )
-                with ctrl_c_waits():  # so that none is begun and forgotten
+                with ctrl_c_waits():  # so that no process is started and forgotten
                     process.start()
                     running[ours] = (job, process)
                 theirs.close()
@@ -57,7 +58,7 @@ def run_here(jobs: Sequence[Job], at_once: int) -> Generator[News, None, None]:
 
 
 def _process(job: Job, connection: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which asks politely
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which sends a SIGTERM
     threading.Thread(target=_end_with_parent, daemon=True).start()
     asked: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))

@@ -1,8 +1,10 @@
-"""A sweep on a Ray cluster: a task for each run, all in one folder that every node can write to.
+"""A sweep on a Ray cluster: one task per run, all in one folder that every node can
+write to.
 
-Ray decides where a run is trained, and runs it again on another node if its own is lost. The checkpoint in the shared
-folder is what it then goes on from, as on one machine: so a run ends with the same bytes wherever it was trained, on
-processors of one kind, and nothing has to be sent back through Ray but the news that it has ended.
+Ray chooses the node of a run, and restarts it on another node if the first is lost. The
+run then resumes from its checkpoint in the shared folder. So a run ends with the same
+bytes on every node with the same kind of processor. Only the news of its end goes
+through Ray.
 """
 
 import importlib
@@ -14,14 +16,16 @@ from sih.base.errors import INSTALL
 from sih.beyond.sweep.worker import Job, News, work
 
 LOST_AT_MOST = 100
-"""How often a run may lose its worker before it counts as failed."""
+"""Number of lost workers after which a run counts as failed."""
 SECONDS_A_LOOK = 1.0
 
 
 def run_on_ray(jobs: Sequence[Job], address: str, **options: Any) -> Generator[News, None, None]:
-    """Train all jobs on the cluster at `address`, or on a new one on this machine (`local`), giving the news.
+    """Train all jobs on the cluster at `address`, or on a new one on this machine
+    (`local`), and yield the news.
 
-    `options` go to `ray.init`. Left early, the tasks that run are cancelled: their checkpoints stay.
+    `options` go to `ray.init`. After an early end, the active tasks are cancelled;
+    their checkpoints stay.
     """
     try:
         ray = importlib.import_module("ray")

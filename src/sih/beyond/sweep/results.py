@@ -1,4 +1,6 @@
-"""What a sweep has found so far: a row for each run of its grid, of its result and of its formation."""
+"""Results of a sweep so far: one row per run of its grid, with its quality and its
+formation.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,14 +17,18 @@ RESULTS, FORMATIONS = "results.csv", "formation.csv"
 
 
 def outcomes(grid: Grid, folder: Path, failed: Mapping[str, str]) -> list[Outcome]:
-    """Read what became of every run of the grid. `failed` says why some did not end well."""
+    """Return the outcome of every run of the grid. `failed` has the reasons of failed
+    runs.
+    """
     return [
         outcome_of(Run(folder / name), grid.point(name), failed.get(name, "")) for name in grid.runs
     ]
 
 
 def write_results(grid: Grid, folder: Path, failed: Mapping[str, str]) -> list[Outcome]:
-    """Write `results.csv`, whole or not at all, in the grid's order and without anything that depends on time."""
+    """Write `results.csv`, whole or not at all, in the grid's order and without
+    anything that depends on time.
+    """
     found = outcomes(grid, folder, failed)
     rows = [["run", *grid.varied, "state", "step", "kl", "ml", "bma", "kl_over_ml", "success"]]
     for outcome in found:
@@ -36,9 +42,11 @@ def write_results(grid: Grid, folder: Path, failed: Mapping[str, str]) -> list[O
 
 
 def write_formations(grid: Grid, folder: Path) -> None:
-    """Write `formation.csv`: the steps at which copying, a selective head and the circuit first appear in each run.
+    """Write `formation.csv`: the steps at which copying, a selective head and the
+    circuit first appear in each run.
 
-    A cell is empty if no measured step has it. `why` says so of a run that was not measured.
+    A cell is empty if no measured step has it. `why` has the reason for a run that was
+    not measured.
     """
     rows = [["run", *grid.varied, "checkpoints", "last_step", *EVENTS, "why"]]
     rows += [
@@ -48,7 +56,7 @@ def write_formations(grid: Grid, folder: Path) -> None:
 
 
 def _formation(run: Run) -> list[str]:
-    """Return a row's cells of one run."""
+    """Return a row's cells for one run."""
     try:
         if not run.finished:
             raise ValueError("it is not finished")
@@ -61,7 +69,7 @@ def _formation(run: Run) -> list[str]:
 
 
 def _words(point: Mapping[str, Any]) -> list[str]:
-    """Return the cells that say where a run stands in its grid."""
+    """Return the cells with a run's point in its grid."""
     return [
         " ".join(map(str, v)) if isinstance(v, tuple) else "" if v is None else str(v)
         for v in point.values()

@@ -1,6 +1,8 @@
-"""How often training succeeds: runs that differ in seed and matrix alone, counted together.
+"""Success rates of training: runs that differ in seed and matrix alone are counted
+together.
 
-A run succeeds if its mean KL on held-out sequences is at most `SUCCESS` times maximum likelihood's.
+A run succeeds if its mean KL on held-out sequences is at most `SUCCESS` times maximum
+likelihood's.
 """
 
 from collections.abc import Mapping
@@ -17,9 +19,11 @@ CHANCE = ("seed", "matrix_seed")
 
 @dataclass(frozen=True)
 class Outcome:
-    """Holds what became of one run: where it stands in a grid (`point`), how far it is and how good.
+    """The outcome of one run: its point in a grid (`point`), its progress and its
+    quality.
 
-    `state` is "finished", "unfinished" (or not begun), or "failed: " and why. KL is in nats, past max_lag.
+    `state` is "finished", "unfinished" (or not begun), or "failed: " and the reason. KL
+    is in nats, beyond max_lag.
     """
 
     name: str
@@ -44,7 +48,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Setting:
-    """Holds the repetitions of one setting: how many succeeded, the 95 % interval of their rate, each one's KL / ML."""
+    """The repetitions of one setting: number of successes, 95 % interval of their rate,
+    KL / ML of each.
+    """
 
     label: str
     runs: int
@@ -52,18 +58,18 @@ class Setting:
     interval: tuple[float, float]
     ratios: tuple[float, ...]
     core_seconds: float | None
-    """mean of the finished runs that say."""
+    """Mean of the finished runs that report it."""
 
 
 @dataclass(frozen=True)
 class SuccessRates:
-    """Holds every setting of a sweep, in the order of its grid."""
+    """Every setting of a sweep, in the order of its grid."""
 
     settings: tuple[Setting, ...]
 
 
 def outcome_of(run: Run, point: Mapping[str, Any], failed: str = "") -> Outcome:
-    """Read what became of a run from its folder, which may not be there yet."""
+    """Return the outcome of a run from its folder, which may not exist yet."""
     state = "finished" if run.finished else f"failed: {failed}" if failed else "unfinished"
     if not run.evaluations:
         return Outcome(run.name, point, state, 0)
@@ -73,7 +79,7 @@ def outcome_of(run: Run, point: Mapping[str, Any], failed: str = "") -> Outcome:
 
 
 def success_rates(outcomes: list[Outcome]) -> SuccessRates:
-    """Count successes among the runs that have ended, setting by setting."""
+    """Return the success rates of each setting, over the runs that have ended."""
     groups: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         groups.setdefault(_label(outcome.point), []).append(outcome)

@@ -1,4 +1,4 @@
-"""How often each setting of a sweep succeeds, and how good its runs are."""
+"""The success rate of each setting of a sweep, and the quality of its runs."""
 
 from matplotlib.figure import Figure
 
@@ -7,7 +7,9 @@ from sih.results import style
 
 
 def draw(data: SuccessRates) -> Figure:
-    """Draw a row for each setting: the rate of success with its interval, and every finished run's held-out KL / ML."""
+    """Draw one row per setting: the success rate with its interval, and every finished
+    run's held-out KL / ML.
+    """
     rows = range(len(data.settings))
     with style.paper_figure(style.PAGE, 0.9 + 0.28 * len(data.settings)) as figure:
         rate, ratios = figure.subplots(1, 2, sharey=True)

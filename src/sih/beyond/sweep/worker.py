@@ -1,4 +1,6 @@
-"""One run of a sweep, on one thread, in a process that may be stopped or lost at any moment."""
+"""One run of a sweep, on one thread, in a process that may be stopped or lost at any
+moment.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -18,22 +20,25 @@ SECONDS_A_REPORT = 0.5
 
 @dataclass(frozen=True)
 class Job:
-    """Says what a worker trains and how, in plain values that can be sent anywhere."""
+    """A worker's configuration and folder, in plain values that can be sent anywhere."""
 
     name: str
     config: dict[str, Any]
     folder: str
     path: str
-    """how the model computes: the same for all, so that one configuration gives one result whoever trains it."""
+    """Backend of the model: the same for all, so that one configuration gives one
+    result on any worker."""
     device: str = "cpu"
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     keep_every: int | None = None
-    """keep the weights at every so many steps, too, and write the formation that they show."""
+    """Save the weights every N steps too, and write the formation that they show."""
 
 
 @dataclass(frozen=True)
 class News:
-    """Says how far a run is: `state` is "running", "finished", "stopped" or "failed", and then `why`."""
+    """Progress of a run: `state` is "running", "finished", "stopped" or "failed"; then
+    `why` has the reason.
+    """
 
     name: str
     step: int
@@ -42,9 +47,10 @@ class News:
 
 
 def work(job: Job, tell: Callable[[News], None], stopped: Sequence[object] = ()) -> News:
-    """Train a run to its end, from wherever its folder stands, and say how it went.
+    """Train a run to its end from its folder's state, and return the outcome.
 
-    Once there is anything in `stopped` it saves and ends. What goes wrong in one run is news, not an exception.
+    If `stopped` contains anything, it saves and ends. Errors in one run are news, not
+    exceptions.
     """
     step, told = 0, time.monotonic()
     try:
@@ -63,6 +69,6 @@ def work(job: Job, tell: Callable[[News], None], stopped: Sequence[object] = ())
         why = (str(error) or type(error).__name__).splitlines()[0]
         return News(job.name, step, "failed", why)
     if job.keep_every:
-        with suppress(ValueError, OSError):  # the table of formations says why there is none
+        with suppress(ValueError, OSError):  # the table of formations has the reason
             keep_formation(Run(Path(job.folder)))
     return News(job.name, writer.config.optimiser.steps, "finished")

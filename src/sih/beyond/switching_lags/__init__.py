@@ -1,1 +1,1 @@
-"""Sequences whose lag switches (docs/concepts/task-variants.md)."""
+"""Sequences with a switching lag (docs/concepts/task-variants.md)."""

@@ -1,4 +1,6 @@
-"""What becomes of those who assume one lag when the lag switches: KL around a switch, and against the rate."""
+"""Predictors that assume one lag, if the lag switches: KL around a switch, and against
+the rate.
+"""
 
 from __future__ import annotations
 
@@ -34,18 +36,21 @@ FILTER, ONE_LAG, PAPER, BAYES = (
 class SwitchingConfig(Seeded):
     rates: tuple[float, ...] = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
     switch_at: int = 64
-    """the first token of the new lag."""
+    """The first token of the new lag."""
     models: tuple[str, ...] = ("standard-1.2.3", "disentangled-1.2.3")
     lags: Lags = (1, 2, 3)
     num_states: States = 5
     length: Size = 128
-    """of sequences and, with the lags and states, of the task where no model is there to have one."""
+    """Length of the sequences; and, with lags and states, the task if no model defines
+    one."""
     sequences: Several = 512
 
 
 @dataclass(frozen=True, eq=False)
 class SwitchingLags:
-    """Holds mean KL by position of sequences with one switch, and by rate: means over sequences and their errors."""
+    """Mean KL by position of sequences with one switch, and by rate: means over
+    sequences with errors.
+    """
 
     config: SwitchingConfig
     along: dict[str, Float[Tensor, " position"]]
@@ -54,7 +59,9 @@ class SwitchingLags:
 
 
 def compute(config: SwitchingConfig, store: RunStore) -> SwitchingLags:
-    """Measure everyone on the same sequences of the matrix that the models were trained on."""
+    """Return the KL of every predictor on the same sequences, with the matrix of the
+    models' training.
+    """
     runs, missing = store.finished(config.models)
     tasks = [run.task for run in runs.values()]
     rng = config.rng()
@@ -89,7 +96,9 @@ def compute(config: SwitchingConfig, store: RunStore) -> SwitchingLags:
 
 
 def one_switch(task: Task, at: int) -> ParentsTask:
-    """Make the task whose hypotheses are pairs of lags, the first until token `at`, the second from it on."""
+    """Return the task with pairs of lags as hypotheses: the first until token `at`, the
+    second from it on.
+    """
     parents = task.parents(task.length + 1)
     late = torch.arange(task.length + 1) >= at
     pairs = itertools.permutations(range(len(task.lags)), 2)

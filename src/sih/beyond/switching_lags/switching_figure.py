@@ -1,4 +1,6 @@
-"""KL where the lag switches: along sequences with one switch, and against the rate of switching."""
+"""KL with a switching lag: along sequences with one switch, and against the rate of
+switching.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,19 @@ from sih.results.tables import Rows, braces
 
 
 def caption(config: SwitchingConfig) -> str:
-    """Say what is shown of the task that was asked for."""
+    """Return the caption for the requested task."""
     return (
-        f"Where the lag switches (lags {braces(config.lags)}, {config.num_states} states, T = {config.length}). Left: "
-        "KL divergence from the true next-token distribution along sequences whose lag switches once, at token "
-        f"{config.switch_at}, to one of the others. Right: mean KL past the largest lag against the chance that the "
-        "lag switches at each token, on one matrix, with one standard error over sequences. The filter is the exact "
-        "Bayes predictor at the true rate (left: at 1/64). All others assume one lag: BMA, the paper's circuit, the "
-        "Bayes-optimal circuit, and shipped models, trained by preset auto or harmonic (layers restricted to "
-        "their roles or frozen at first) on this matrix with lags that stay."
+        f"Where the lag switches (lags {braces(config.lags)}, {config.num_states} states, T = "
+        f"{config.length}). Left: "
+        "KL divergence from the true next-token distribution along sequences with one switch of "
+        "the lag, at token "
+        f"{config.switch_at}, to one of the others. Right: mean KL past the largest lag against "
+        "the probability of a switch per token, on one matrix, with one standard error over "
+        "sequences. The filter is the exact "
+        "Bayes predictor at the true rate (left: at 1/64). All others assume one lag: BMA, the "
+        "paper's circuit, the "
+        "Bayes-optimal circuit, and shipped models, trained by preset auto or harmonic (layers "
+        "restricted to their roles or frozen at first) on this matrix with constant lags."
     )
 
 
@@ -38,13 +44,14 @@ _LOOKS: dict[str, Look] = {
 }
 
 LOWEST = 1e-4
-"""Of the axis of KL along the sequence: below it, everybody is sure of the lag."""
+"""Lower end of the axis of KL along the sequence: below it, every predictor is sure of
+the lag."""
 
 _MODELS = ((style.GREEN, "-", 1.0), (style.PURPLE, "-", 1.0), (style.SKY, "-", 1.0))
 
 
 def draw(data: SwitchingLags) -> Figure:
-    """Draw both panels, on logarithmic axes of KL. Rate 0 stands at the left edge."""
+    """Draw both panels, on logarithmic axes of KL. Rate 0 is at the left edge."""
     models = [name for name in data.by_rate if name not in _LOOKS]
     looks = {**_LOOKS, **{name: _MODELS[n % len(_MODELS)] for n, name in enumerate(models)}}
     with style.paper_figure(style.PAGE, 3.0) as figure:
@@ -74,7 +81,7 @@ def draw(data: SwitchingLags) -> Figure:
         around.set_title("one switch")
         around.text(at + 1, 1.2 * LOWEST, "switch", fontsize=6, va="bottom")
         rates.set(
-            yscale="log", xlabel="chance of a switch at each token", title="switches at a rate"
+            yscale="log", xlabel="probability of a switch per token", title="lag switches at random"
         )
         rates.set_xticks(list(places), [f"{rate:g}" for rate in data.config.rates])
         for ax in (around, rates):
@@ -84,7 +91,7 @@ def draw(data: SwitchingLags) -> Figure:
 
 
 def table(data: SwitchingLags) -> Rows:
-    """Make a row for each predictor: mean KL at each rate."""
+    """Return one row per predictor: mean KL at each rate."""
     rows = [["", *(f"rate {rate:g}" for rate in data.config.rates)]]
     return rows + [
         [name, *(f"{kl:.4f}±{error:.4f}" for kl, error in found)]

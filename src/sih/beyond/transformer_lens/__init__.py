@@ -1,1 +1,1 @@
-"""Models of `sih` in other libraries' terms, and back."""
+"""Models of `sih` in the formats of other libraries, and back."""

@@ -1,4 +1,6 @@
-"""Makes TransformerLens models of ours, and ours of theirs, in memory or as a folder. Nothing else imports it."""
+"""Conversion of models to TransformerLens and back, in memory or as a folder. Nothing
+else imports TransformerLens.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,18 @@ CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 
 
 def to_transformer_lens(model: Model) -> Any:
-    """Make a TransformerLens model (`TransformerBridge`) with the same output and attention. Needs the extra `lens`.
+    """Return a TransformerLens model (`TransformerBridge`) with the same output and
+    attention.
 
-    A disentangled model is made a standard one first. The bridge's output is `model(tokens)`: logits, unless the
-    model's readout is "probability".
+    This needs the extra `lens`. A disentangled model is first converted to a standard
+    one. The bridge's output is `model(tokens)`: logits, unless the model's readout is
+    "probability".
+
+    Args:
+        model: A model of `sih`.
+
+    Returns:
+        The bridge, with (batch, time) tokens as input and (batch, time, state) outputs.
 
     >>> import sih
     >>> bridge = sih.to_transformer_lens(sih.load("standard-1.2.3"))  # doctest: +SKIP
@@ -44,11 +54,19 @@ def to_transformer_lens(model: Model) -> Any:
 
 
 def from_transformer_lens(source: Any, *, readout: str | None = None) -> Transformer:
-    """Make a standard transformer with the same output as a TransformerLens model, or as the one in an exported folder.
+    """Return a standard transformer with the same output as a TransformerLens model, or
+    as an exported folder.
 
-    It fits if `TransformerBridge.boot_native` made it without normalisation, with learned positions, and with an
-    activation that `sih` has. `readout` says what its output is, "logit" unless given, or "probability"; of a folder
-    it is what the folder says.
+    It fits if `TransformerBridge.boot_native` made it without normalisation, with
+    learned positions, and with an activation function that `sih` has.
+
+    Args:
+        source: A TransformerLens model, or a folder of `sih export`.
+        readout: Kind of the model's output, "logit" (default) or "probability". A
+            folder stores it.
+
+    Returns:
+        A standard transformer of `sih`.
 
     >>> import sih, tempfile, torch
     >>> model, tokens = sih.Transformer(num_states=2, length=8, dim=8, qk_dim=4), torch.tensor([[0, 1, 1]])
@@ -80,7 +98,9 @@ def from_transformer_lens(source: Any, *, readout: str | None = None) -> Transfo
 
 
 def export_transformer_lens(model: Model, folder: str | Path) -> None:
-    """Write the model as TransformerLens' configuration and weights, all or nothing. Does not need it."""
+    """Write the model as a configuration and weights for TransformerLens, all or
+    nothing. TransformerLens is not needed.
+    """
     standard = _standard(model)
     described = {
         "transformer_lens": lens_config(standard),

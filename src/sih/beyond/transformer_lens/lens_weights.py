@@ -1,17 +1,22 @@
-r"""Translates weights between the standard transformer and TransformerLens' native one, without TransformerLens.
+r"""Translation of weights between the standard transformer and TransformerLens' native
+one, without TransformerLens.
 
-It has one number of heads, and one width for queries, keys and values alike:
+TransformerLens has one number of heads, and one width for queries, keys and values:
 
-- layers with fewer heads are given heads of zeros, which attend to all of the past alike and write nothing;
-- the width is the larger of d_QK and the number of columns of V that are not zero. W_V has those columns, W_O puts each
-  in its place, and queries and keys are padded with zeros;
-- scores are divided by the temperature, as ours. It refuses to divide by 1: then Q is halved and the scores are
-  divided by 1/2, which is exact;
+- layers with fewer heads get heads of zeros, which attend uniformly to the past and
+  write nothing;
+- the width is the larger of d_QK and the number of columns of V that are not zero. W_V
+  has those columns, W_O puts each in its place, and queries and keys are padded with
+  zeros;
+- scores are divided by the temperature, as ours. It refuses to divide by 1: then Q is
+  halved and the scores are divided by 1/2, which is exact;
 - there is no normalisation, and biases are zero.
 
-Back: $V = W_V W_O$. Heads that write nothing are left out, and so are columns that Q or K have not. Biases, which ours
-has not, become weights from one more coordinate of the stream, 1 everywhere: the rows of attention sum to 1, so that V
-passes on what it reads there, and for the MLP's second bias a hidden unit reads it, and holds $\sigma(1)$.
+Back: $V = W_V W_O$. Heads that write nothing are omitted, and so are columns that are
+zero in Q or in K. Our models have no biases. They become weights from one more
+coordinate of the stream, 1 everywhere. The rows of attention sum to 1, so V copies this
+coordinate unchanged. For the MLP's second bias a hidden unit reads it, with value
+$\sigma(1)$.
 """
 
 import math
@@ -33,13 +38,13 @@ FIXED: dict[str, Any] = {
     "gated_mlp": False,
     "final_rms": False,
 }
-"""What a TransformerLens model must say to be one of ours."""
+"""Settings of a TransformerLens model that can be converted."""
 INSTEAD_OF_1 = 0.5
-"""What scores are divided by if the temperature is 1. No width of heads has it for its root."""
+"""Divisor of scores for temperature 1. No width of heads has it as its root."""
 
 
 def lens_config(model: Transformer) -> dict[str, Any]:
-    """Give the entries of TransformerLens' configuration that describe the model."""
+    """Return the entries of TransformerLens' configuration that describe the model."""
     config = model.config
     written = max(len(_columns(V)) for layer in model.each_layer() for V in layer.V)
     return {
@@ -62,7 +67,9 @@ def lens_config(model: Transformer) -> dict[str, Any]:
 
 @torch.no_grad()
 def lens_weights(model: Transformer) -> dict[str, Tensor]:
-    """Give the model's weights under TransformerLens' names and in its shapes, (outputs, inputs)."""
+    """Return the model's weights under TransformerLens' names and in its shapes,
+    (outputs, inputs).
+    """
     config = lens_config(model)
     heads, width, dim = config["n_heads"], config["d_head"], config["d_model"]
     found: dict[str, Tensor] = {
@@ -94,7 +101,9 @@ def lens_weights(model: Transformer) -> dict[str, Tensor]:
 def from_lens_weights(
     config: Mapping[str, Any], weights: Mapping[str, Tensor], readout: str = "logit"
 ) -> Transformer:
-    """Make the standard transformer that a configuration and weights of TransformerLens describe, or say why not."""
+    """Return the standard transformer for a configuration and weights of
+    TransformerLens; raise an error if there is none.
+    """
     _check(config)
     heads, width, activation = config["n_heads"], config["d_head"], config.get("act_fn", "relu")
     scale = config.get("attn_scale", -1.0)
@@ -102,7 +111,9 @@ def from_lens_weights(
     biased = any(weight.any() for name, weight in weights.items() if name.endswith(".bias"))
 
     def row_map(name: str) -> Float[Tensor, "inputs outputs"]:
-        """Give a linear map as the matrix that a row of inputs meets, its bias as the last row where there are any."""
+        """Return a linear map as a matrix for rows of inputs, with its bias as the last
+        row if there are any.
+        """
         weight = weights[f"{name}.weight"].detach().cpu()
         bias = (
             weights[f"{name}.bias"].detach().cpu()
@@ -168,14 +179,14 @@ def from_lens_weights(
 
 
 def _shared(Q: Tensor, K: Tensor) -> tuple[Tensor, Tensor]:
-    """Leave out the columns that one of the two has not, but for one."""
+    """Return Q and K without the columns that are zero in one of them, but keep one."""
     both = (Q != 0).any(dim=0) & (K != 0).any(dim=0)
     both[0] |= not both.any()
     return Q[:, both], K[:, both]
 
 
 def _columns(V: Float[Tensor, "inputs outputs"]) -> list[int]:
-    """List the columns that are not zero."""
+    """Return the columns that are not zero."""
     return [int(column) for column in (V != 0).any(dim=0).nonzero().flatten()]
 
 
@@ -185,7 +196,9 @@ def _put(weight: Tensor, part: Tensor) -> None:
 
 
 def _check(config: Mapping[str, Any]) -> None:
-    """Raise a FieldError unless a TransformerLens model of this configuration is one that ours can be."""
+    """Raise a FieldError unless a TransformerLens model of this configuration can be
+    converted.
+    """
     allowed: dict[str, tuple[Any, ...]] = {name: (value,) for name, value in FIXED.items()}
     allowed |= {
         "n_key_value_heads": (None, config["n_heads"]),

@@ -87,7 +87,7 @@ function lookWords(channels, scene, model) {
     const best = shares.indexOf(Math.max(...shares));
     const found = channels.periods[name];
     const phase = found ? ` Its scores by offset have period ${found[0]} (R² ${found[1].toFixed(2)}).` : "";
-    const where = first ? "of what it pays past position 0" : "of its attention";
+    const where = first ? "of what it pays past position 0" : view.models[model].start ? "of what it pays tokens" : "of its attention";
     return shares[best] > 0 ? `${name}: ${Math.round((100 * shares[best]) / all)} % ${where} is at keys that vote for lag ${state.lags[best]}.${phase}` : `${name}: no key votes here.${phase}`;
   });
 }

@@ -29,13 +29,17 @@ export function attention(view, model, head, length) {
   return (query, key) => all[start + query * length + key] / FULL;
 }
 
-// What a head pays a key, or, where it rests on position 0, what it pays the others beside the most that it pays one.
+// What a head pays a key, or, where it rests on position 0 or on a start token, what it pays the others beside the most that it pays one.
 export function attentionBeside(view, model, head, length) {
   const whole = attention(view, model, head.index, length);
   const others = head.layer === 2 ? view.arrays[`beside/${model}`] : undefined;
   const start = (head.index - view.models[model].heads[0]) * length * length;
-  return others ? (query, key) => (key ? others[start + query * length + key] / FULL : whole(query, key)) : whole;
+  const first = view.models[model].start ? 0 : 1;  // the first key whose attention is relative
+  return others ? (query, key) => (key >= first ? others[start + query * length + key] / FULL : whole(query, key)) : whole;
 }
+
+// What a head pays the start token from a query, 0 where the model has none.
+export const startOf = (view, model, head, query, length) => view.arrays[`start/${model}`]?.[head * length + query] ?? 0;
 
 // The lag that a key votes for in a head between the first layer and the last, null for none.
 export function votedLag(channels, head, query, key, { length, lags }, way = "votes") {

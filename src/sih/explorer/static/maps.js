@@ -1,6 +1,6 @@
 // Attention as maps on canvas, a head each; keys that stand for a lag in its colour, all others in ink.
 
-import { attentionBeside, headsOf, votedLag } from "./data.js";
+import { attentionBeside, headsOf, startOf, votedLag } from "./data.js";
 import { currentTheme, lagColour, modelColour, rgb } from "./colour.js";
 import { lagOf } from "./sequence.js";
 
@@ -47,7 +47,7 @@ export class Maps {
   rebuild(scene) {
     const { view, state } = scene;
     this.scene = scene;
-    const shape = JSON.stringify(view.models.map(({ heads }) => heads));
+    const shape = JSON.stringify(view.models.map(({ heads, start }) => [heads, start]));
     if (shape !== this.shape) this.layOut(view);
     this.shape = shape;
     view.models.forEach((_, m) => { this.host.querySelector(`#maps-${m} .name`).textContent = this.modelName(m); });
@@ -81,7 +81,8 @@ export class Maps {
         const canvas = element("canvas", "", { role: "img" });
         const caption = element("figcaption", "");
         const button = element("button", "", { type: "button", "aria-pressed": "false", title: "Draw this head's arcs" }, `head ${head.name}`);
-        caption.append(button);
+        const start = element("span", "start");
+        caption.append(button, start);
         figure.append(canvas, caption);
         layers.children[head.layer - 1].lastElementChild.append(figure);
         button.addEventListener("click", () => this.onArcs(head.name));
@@ -94,7 +95,7 @@ export class Maps {
         canvas.addEventListener("pointermove", point);
         canvas.addEventListener("pointerdown", point);
         canvas.addEventListener("pointerleave", () => this.onLeave());
-        this.figures.push({ canvas, button, model: m, head });
+        this.figures.push({ canvas, button, start, model: m, head });
       }
       this.host.append(box);
     });
@@ -126,6 +127,7 @@ export class Maps {
       const last = head.layer === scene.view.models[model].heads.length;
       button.setAttribute("aria-pressed", String(["all", head.name, String(head.layer)].includes(arcs)));
       canvas.setAttribute("aria-label", `Attention of head ${head.name}, model ${"AB"[model]}`);
+      figure.start.textContent = scene.view.models[model].start && !(veiled && last) ? `start ${startOf(scene.view, model, head.index, query, scene.state.length).toFixed(2)}` : "";
       if (veiled && last) continue;
       context.drawImage(bitmap, lo, lo, hi - lo, hi - lo, 0, 0, pixels, pixels);
       const cell = pixels / (hi - lo);

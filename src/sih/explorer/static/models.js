@@ -7,14 +7,16 @@ const CIRCUITS = {
   paper: "Paper's circuit, least heads", mask: "Paper's circuit, mask form", position: "Paper's circuit, position form",
   fewer: "Fewer heads", "two-lags": "Two lags, one head", bayes: "Bayes-optimal circuit",
   both: "Bayes, few heads, both sides", looking: "Looking circuit",
+  relative: "Paper's circuit, relative positions", "relative-bayes": "Bayes-optimal, relative positions",
 };
-const PAPER = ["paper", "mask", "position", "fewer", "two-lags"];
+const PAPER = ["paper", "mask", "position", "fewer", "two-lags", "relative"];
+export const isRelative = ({ kind }) => kind === "relative" || kind === "relative-bayes";
 const SLIDERS = [
   { key: "heads", name: "Heads", of: ["paper", "mask", "position", "fewer", "bayes", "both"], heads: true },
   { key: "beta", name: "β", of: PAPER, low: -0.5, high: 4, long: "beta, inverse temperature of the third layer" },
   { key: "lam", name: "λ", of: PAPER, low: 1, high: 4, long: "lambda, strength of the masks" },
   { key: "temper", name: "Temper", of: PAPER, low: -4, high: 0.7, long: "temper, exponent on the probabilities" },
-  { key: "temper", name: "Temper", of: ["bayes", "both", "looking"], low: -9, high: 0, long: "temper, exponent on the probabilities" },
+  { key: "temper", name: "Temper", of: ["bayes", "both", "looking", "relative-bayes"], low: -9, high: 0, long: "temper, exponent on the probabilities" },
   { key: "looking", name: "Looking", of: ["looking"], low: -3, high: 1, long: "looking, how strongly layer 2 attends to found parents" },
 ];
 const number = (value) => (value >= 1000 || value < 0.01 ? value.toExponential(1) : String(Number(value.toPrecision(3))));
@@ -114,8 +116,13 @@ export class ModelCards {
       output.textContent = number(value);
     }
     const trained = kind === "trained" && (this.known.trained ?? []).find(({ name }) => name === choice.name);
-    card.how.hidden = !trained;
-    card.how.textContent = trained ? `Trained on ${trained.length} tokens. ${trained.trained[0].toUpperCase()}${trained.trained.slice(1)}.` : "";
+    const relative = isRelative({ kind });
+    card.how.hidden = !trained && !described.start;
+    card.how.textContent = [
+      trained ? `Trained on ${trained.length} tokens. ${trained.trained[0].toUpperCase()}${trained.trained.slice(1)}.` : "",
+      relative ? `Heads [${described.heads.join(", ")}]: the same weights at any length.` : "",
+      described.start ? "A start token stands before the sequence. Arcs and maps are between tokens; what a head pays the start token stands below its map." : "",
+    ].filter(Boolean).join(" ");
     card.evidence.hidden = !["paper", "position", "fewer"].includes(kind);
     card.kind.disabled = this.fixed;
     card.kind.value = choice.evidence ?? "mean";

@@ -1,1 +1,1 @@
-"""Drawings of objects: a file for each class, which the class names and `plot()` loads."""
+"""Drawings of objects: one file per class, which the class names and `plot()` loads."""

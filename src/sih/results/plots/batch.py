@@ -1,4 +1,6 @@
-"""A batch at a glance: its sequences, sorted by lag, and how much a token says of the one so many positions on."""
+"""A batch at a glance: its sequences, sorted by lag, and the mutual information of
+tokens by offset.
+"""
 
 from typing import Any
 
@@ -14,11 +16,13 @@ from sih.results import style
 from sih.task import Batch
 
 SEQUENCES, TOKENS, OFFSETS = 24, 48, 12
-"""How many are drawn."""
+"""Numbers of sequences, tokens and offsets drawn."""
 
 
 def draw_batch(data: Batch) -> Figure:
-    """Draw the first sequences of every lag, and mutual information by offset: it peaks at the lag."""
+    """Draw the first sequences of every lag, and mutual information by offset, which
+    peaks at the lag.
+    """
     if not data.tokens.numel():
         raise ValueError("an empty batch has no picture")
     with style.paper_figure(style.PAGE, 2.6) as figure:
@@ -74,12 +78,12 @@ def _draw_cells(ax: Axes, data: Batch) -> None:
 
 
 def _draw_information(ax: Axes, data: Batch) -> None:
-    """Draw a curve for each lag, from the tokens that it made and those before them."""
+    """Draw one curve per lag, from the tokens with a parent and the tokens before them."""
     offsets = range(1, min(OFFSETS, data.tokens.shape[1] - 1) + 1)
     lag_of = data.lags if data.lags.ndim > 1 else data.lags[:, None].expand_as(data.tokens)
     lags = [
         lag for lag in data.lags.unique().tolist() if lag > 0 or data.lags.ndim == 1
-    ]  # 0: follows none
+    ]  # 0: no parent
     for lag in lags:
         found = []
         for o in offsets:
@@ -98,7 +102,9 @@ def _draw_information(ax: Axes, data: Batch) -> None:
 
 
 def mutual_information(x: Int[Tensor, " pair"], y: Int[Tensor, " pair"]) -> float:
-    r"""Estimate $\sum_{ab} \hat p_{ab} \log \frac{\hat p_{ab}}{\hat p_a \hat p_b}$ in nats from how often pairs occur.
+    r"""Return an estimate of
+    $\sum_{ab} \hat p_{ab} \log \frac{\hat p_{ab}}{\hat p_a \hat p_b}$ in nats, from
+    counts of pairs.
 
     >>> mutual_information(torch.tensor([0, 1, 0, 1]), torch.tensor([1, 0, 1, 0]))  # log 2
     0.6931471805599453

@@ -1,4 +1,4 @@
-"""Cells that are owned: which head takes which offset."""
+"""Heads and their cells: which head gathers which offset."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ COLOURS = (
 
 
 def draw_pattern(data: Pattern) -> Figure:
-    """Draw above which head takes which offset, and below where it then stores which lag: no cell is used twice."""
+    """Draw above which head gathers which offset, and below where it then stores which
+    lag: no cell is used twice.
+    """
     columns = min(max(2 * data.period, 16), 64)
     cell = (style.PAGE - 0.6) / columns
     size = min(6.0, 50 * cell)
@@ -56,7 +58,9 @@ def draw_pattern(data: Pattern) -> Figure:
 
 
 def draw_circuit(data: Circuit) -> Figure:
-    """Draw which second-layer head takes which offset, or, where heads mix lags, their weights and reads."""
+    """Draw which second-layer head gathers which offset, or the weights and reads of
+    heads that mix lags.
+    """
     if data.mixing is not None:
         return draw_profile(data.mixing)
     colours = data.pattern

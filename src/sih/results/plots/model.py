@@ -1,4 +1,6 @@
-"""A model's weights as maps: attention of each head by tokens alone, and by positions alone."""
+"""A model's weights as maps: attention of each head by tokens alone, and by positions
+alone.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,14 +15,16 @@ from sih.results.maps import COLOURS, draw_map, draw_scale
 from sih.results.plots.trace import LEGIBLE
 
 HEADS, NUMBERED = 5, 6
-"""Heads in a row, and states whose numbers are written out."""
+"""Heads per row, and the largest number of states with printed numbers."""
 
 
 def draw_model(data: Model) -> Figure:
-    """Draw the softmax of scores between two tokens, and below it between two positions, a column for each head.
+    """Draw the softmax of scores between two tokens, and below it between two
+    positions, one column per head.
 
-    Of a model that reads offsets, the lower map is by offset, with a row for each token. It is what the weights say of
-    the embedding: what heads of later layers read besides is not in it.
+    If the model reads offsets, the lower map is by offset, with one row per token. The
+    maps show the weights applied to the embedding. Heads of later layers read further
+    values, which are not shown.
     """
     found = {name: maps for name, maps in data.direct_attention().items() if maps}
     if not found:
@@ -57,7 +61,9 @@ def draw_model(data: Model) -> Figure:
 
 
 def _draw_places(ax: Axes, maps: Mapping[str, Tensor], image: Any) -> tuple[Any, tuple[str, str]]:
-    """Draw attention by position or by offset, whichever the head reads, and return the image with its two labels."""
+    """Draw attention by position or by offset, as the head reads it; return the image
+    with its two labels.
+    """
     if "position" in maps:
         return draw_map(ax, maps["position"][:LEGIBLE, :LEGIBLE]), (
             "query's position",
@@ -77,7 +83,9 @@ def _draw_places(ax: Axes, maps: Mapping[str, Tensor], image: Any) -> tuple[Any,
 
 
 def _draw_tokens(ax: Axes, rows: list[list[float]]) -> Any:
-    """Draw attention between states as it is, with numbers where there is room: a head that looks at none is pale."""
+    """Draw attention between states, with numbers where they fit: a head that ignores
+    tokens is pale.
+    """
     image = ax.imshow(rows, cmap=COLOURS, vmin=0, vmax=1, interpolation="nearest")
     if len(rows) <= NUMBERED:
         ax.set(xticks=range(len(rows)), yticks=range(len(rows)))

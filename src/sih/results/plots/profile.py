@@ -1,4 +1,4 @@
-"""A profile: what its heads attend to, how they are read, and what weights and reads add up to."""
+"""A profile: the weights of its heads, their reads, and the resulting sum."""
 
 import torch
 from matplotlib.figure import Figure
@@ -12,7 +12,9 @@ SHOWN = 16
 
 
 def draw_profile(data: Profile) -> Figure:
-    """Draw weights u along the past, reads g of the query's heads, and what they add up to, less a line."""
+    """Draw weights u along the past, reads g of the query's heads, and their sum, minus
+    a line.
+    """
     span, shown = data.span, min(SHOWN, data.weights.shape[1])
     with style.paper_figure(style.PAGE, 2.2) as figure:
         weights, reads, sums = figure.subplots(1, 3)
@@ -33,7 +35,7 @@ def draw_profile(data: Profile) -> Figure:
         x = torch.arange(-span, span + 1)
         for o in range(min(4, shown)):
             f = (data.weights[:, o, None] * data.query[:, o + x + span]).sum(dim=0)
-            line = f[0] + (f[-1] - f[0]) * (x - x[0]) / (2 * span)  # lags share it
+            line = f[0] + (f[-1] - f[0]) * (x - x[0]) / (2 * span)  # shared by all lags
             sums.plot(x, f - line, marker=".", lw=0.8, color=style.BLACK, alpha=1 - o / 5)
         sums.set(
             title=r"$\sum_h u_h(o)\,g_h(o+x)$, less a line", xlabel="$x$, a difference of two lags"

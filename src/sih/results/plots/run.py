@@ -1,4 +1,4 @@
-"""One training run: its loss, and how far its predictions are."""
+"""One training run: its loss, and the KL of its predictions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from sih.training.runs.run import Run
 
 
 def draw_training(data: Run) -> Figure:
-    """Draw loss and mean KL against steps, and the last KL by position, from the run's metrics."""
+    """Draw loss and mean KL against steps, and the last KL by position, from the run's
+    metrics.
+    """
     losses, found = [line for line in data.metrics if "loss" in line], data.evaluations
     if not found:
         raise ValueError(f"nothing of {data.name} has been measured yet")

@@ -1,4 +1,6 @@
-"""A task at a glance: its transition matrix and stationary law, and which token follows which under each hypothesis."""
+"""A task at a glance: its transition matrix and stationary distribution, and the
+parents under each hypothesis.
+"""
 
 from typing import Any
 
@@ -11,11 +13,14 @@ from sih.task import MatrixTask, has_parent
 from sih.task.parents import ShownTask
 
 NUMBERED, ROWS, TOKENS = 10, 6, 9
-"""States whose probabilities are written out, hypotheses that are drawn, and tokens past the first with a parent."""
+"""Largest number of states with printed probabilities, of hypotheses drawn, and of
+tokens beyond the first with a parent."""
 
 
 def draw_task(data: ShownTask) -> Figure:
-    """Draw P with the stationary law below it, and beside it arrows from parent to child, a row for each hypothesis."""
+    """Draw P with the stationary distribution below it, and arrows from parent to
+    child, one row per hypothesis.
+    """
     task: Any = data
     matrix, rows = isinstance(data, MatrixTask), min(ROWS, len(task.hypotheses))
     width, height = (
@@ -75,7 +80,9 @@ def _draw_matrix(axes: Any, task: Any) -> None:
 
 
 def _draw_parents(axes: Any, task: Any) -> None:
-    """Draw the first tokens of a sequence, counted from 1 as in the paper, and an arc to each from its parent."""
+    """Draw the first tokens of a sequence, counted from 1 as in the paper, with an arc
+    to each from its parent.
+    """
     parents = task.parents(task.length)
     shown = min(task.length, int(has_parent(parents).int().argmax()) + TOKENS)
     reach = int((torch.arange(shown) - parents[:, :shown]).mul(parents[:, :shown] >= 0).max())

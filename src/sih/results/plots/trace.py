@@ -1,4 +1,4 @@
-"""A pass as maps: where every head looks, on one sequence."""
+"""A forward pass as maps: the attention pattern of every head on one sequence."""
 
 from matplotlib.figure import Figure
 
@@ -8,11 +8,13 @@ from sih.results import style
 from sih.results.maps import draw_map, draw_scale
 
 ACROSS, LEGIBLE = 5, 48
-"""Maps in a row, and positions of a map that can be told apart in print."""
+"""Maps per row, and positions of a map that can be distinguished in print."""
 
 
 def draw_trace(data: Trace, sequence: int = 0, length: int = LEGIBLE) -> Figure:
-    """Draw the attention of each head on one sequence of the batch, up to a length, layer after layer."""
+    """Draw the attention of each head on one sequence of the batch, up to a length,
+    layer by layer.
+    """
     if not isinstance(sequence, int) or not -len(data.tokens) <= sequence < len(data.tokens):
         message = f"sequence is a row of the batch, 0 to {len(data.tokens) - 1}; got {sequence!r}"
         raise FieldError("sequence", message)

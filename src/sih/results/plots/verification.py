@@ -1,4 +1,6 @@
-"""A verification in points: how far each value of the pass is from its closed form, beside what rounding may do."""
+"""A verification as points: the error of each value of the pass, with the tolerance for
+rounding.
+"""
 
 from matplotlib.figure import Figure
 
@@ -6,11 +8,11 @@ from sih.circuits.verification import Verification
 from sih.results import style
 
 SMALLEST = 2.0**-56
-"""Where an error of exactly 0 is drawn."""
+"""Place at which an error of exactly 0 is drawn."""
 
 
 def draw_verification(data: Verification) -> Figure:
-    """Draw a point for each value that was compared, on a logarithmic axis, and the tolerance that it must keep to."""
+    """Draw one point per value compared, on a logarithmic axis, and its tolerance."""
     with style.paper_figure(0.75 * style.PAGE, 0.16 * len(data.comparisons) + 0.9) as figure:
         ax = figure.subplots()
         for y, found in enumerate(data.comparisons):

@@ -89,16 +89,31 @@ def test_the_rule(change: dict[str, Any], found: bool, circuit: bool) -> None:
     assert (one.found, one.circuit) == (found, circuit)
 
 
-def test_the_statement_counts_the_models_with_relative_positions() -> None:
-    every = [trained(n) for n in range(9)] + [trained(9, selects=False)]
-    absolute = trained(10, relative=False, predicts=False)
-    data = positions.Positions(CONFIG, (), (*every, absolute), {})
+def test_the_runs_are_those_of_the_file_that_train_as_the_paper_does() -> None:
+    runs = positions.measured_runs((1, 2, 3))
+    assert {(64, "uniform", 0, seed) for seed in range(10)} <= {
+        (one.length, one.law, one.matrix, one.seed) for one in runs
+    }
+    ours = [one for one in runs if (one.length, one.law) == (64, "uniform")]
+    assert [
+        one.seed for one in sorted(ours, key=lambda one: one.kl_over_ml) if not one.circuit
+    ] == [
+        *(4, 6, 9),
+    ]
+    assert positions.measured_runs((1, 3, 4)) == ()  # these have batches of 128
+
+
+def test_the_statement_counts_every_measured_run() -> None:
+    every = [
+        positions.MeasuredRun(64, "uniform", 0, seed, 0.8, circuit=seed < 9) for seed in range(10)
+    ]
+    data = positions.Positions(CONFIG, (), (), {}, tuple(every))
     each = positions_statements.FOUND.measure(data)
     assert [one.value for one in each] == [1.0] * 9 + [0.0]
     finding = positions_statements.FOUND.judge(data)
     assert finding.verdict == "holds"
     assert isinstance(positions_statements.FOUND.rule, ShareRule)
-    few = positions.Positions(CONFIG, (), tuple(every[:1]), {})
+    few = positions.Positions(CONFIG, (), (), {}, tuple(every[:1]))
     assert positions_statements.FOUND.judge(few).verdict == "unsettled"
 
 
@@ -123,11 +138,10 @@ def test_small_trained_models_are_read_and_drawn(tmp_path: Path) -> None:
 
 
 def test_without_relative_models_the_constructions_are_shown(tmp_path: Path) -> None:
-    """And nothing is judged."""
     config = replace(CONFIG, models=("paper-1.2.3-length64",))
     data = positions.compute(config, RunStore(tmp_path))
     assert [row.name for row in data.rows] == ["", "paper-1.2.3-length64", ""]
-    assert positions_statements.FOUND.judge(data).verdict == "not measured"
+    assert all(not one.relative for one in data.models)
     assert positions_figure.draw(data).axes
 
 

@@ -76,7 +76,8 @@ def test_the_filter_has_the_rate_that_the_caption_states() -> None:
 
 
 def test_the_caption_states_what_is_measured() -> None:
-    config, caption = switching_lags.SwitchingConfig(), switching_figure.CAPTION
+    config = switching_lags.SwitchingConfig()
+    caption = switching_figure.caption(config)
     assert (
         f"lags {{{', '.join(map(str, config.lags))}}}, {config.num_states} states, T = {config.length}"
         in caption
