@@ -85,12 +85,14 @@ def _signs(model: Model, batch: Batch, task: Task, rows: slice) -> dict[str, Ten
     posterior = lag_posterior(batch.tokens, task)[:, rows].mean(dim=1)
     far = range(1, rows.start + 1)
     lower = [attention_at(layer, far)[:, :, rows].mean(dim=2) for layer in layers[:-1]]
+    follows = [_follows(each, batch, task, rows) for each in scores]
+    copies = torch.cat(lower, dim=1) if lower else torch.zeros(len(batch), 0, len(far))
     return {
-        "correlation": torch.stack([_follows(each, batch, task, rows) for each in scores], dim=1),
+        "correlation": torch.stack(follows, dim=1),
         "selected": (copied * is_lag[:, None]).sum(dim=-1),
         "candidates": copied.sum(dim=-1),
         "posterior": (posterior * is_lag).sum(dim=-1),
-        "copies": torch.cat(lower, dim=1) if lower else torch.zeros(len(batch), 0, len(far)),
+        "copies": copies,
     }
 
 

@@ -149,6 +149,10 @@ def compare(
     along = {
         what: estimate(values[:, task.max_lag - 1 : rows.stop]) for what, values in shares.items()
     }
+    averaged = {what: measured(values[:, rows].mean(dim=-1)) for what, values in shares.items()}
+    made_by = {lag: batch.lags == lag for lag in task.lags}
+    by_lag = {str(lag): measured(selected[own]) for lag, own in made_by.items() if own.sum() > 1}
+    chosen, posterior = (shares[what][:, read].mean(dim=-1) for what in ("selected", "posterior"))
     return Agreement(
         *(task.lags, heads, built.heads, rows.start),
         correlation=_correlations(scores[0][:, first], built),
@@ -156,13 +160,9 @@ def compare(
         uniform=uniform,
         second=_second_layer(scores[1], built) if len(heads) == 3 else {},
         parents=measured(parents[:, rows].mean(dim=-1)),
-        shares={what: measured(values[:, rows].mean(dim=-1)) for what, values in shares.items()},
-        selected_by_lag={
-            str(k): measured(selected[own]) for k in task.lags if (own := batch.lags == k).sum() > 1
-        },
-        selection=selection_of(
-            *(shares[what][:, read].mean(dim=-1) for what in ("selected", "posterior"))
-        ),
+        shares=averaged,
+        selected_by_lag=by_lag,
+        selection=selection_of(chosen, posterior),
         by_position={what: found.mean for what, found in along.items()},
         by_position_error={what: found.error for what, found in along.items()},
     )

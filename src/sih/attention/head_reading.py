@@ -246,30 +246,39 @@ def read_head(
         for keys in (parents[:, :-1], parents[:, 1:])
     )
     own = batch.lags[:, None] == torch.tensor(task.hypotheses)
-    others = whole.mean(
-        dim=0
-    )  # mean of all; without the sequence itself the difference is n / (n - 1) times as large
+    by_lag = [
+        dict(zip(task.hypotheses, shares.mean(dim=(0, 1)).tolist(), strict=True))
+        for shares in (followed, copied)
+    ]
+    others = whole.mean(dim=0)
+    # Mean of all; without the sequence itself the difference is n / (n - 1) times as large.
     apart = len(attention) / (len(attention) - 1)
+    from_others = total_variation(whole, others)[:, rows].mean().item()
+    from_uniform = total_variation(whole, flat)[:, rows].mean().item()
+    mean_from_uniform = total_variation(others, flat)[rows].mean().item()
     profile = offset_profile(attention)
     first_row = rows.start
-    period, residues, fit = find_period(profile[first_row : len(profile) // 2 - first_row])
+    period, found, fit = find_period(profile[first_row : len(profile) // 2 - first_row])
+    residues = sorted((residue + first_row) % period for residue in found) if period else []
+    on_true_lag = (copied * own[:, None]).sum(dim=-1)
+    on_start = whole[:, rows, :first].sum(dim=-1)
     return HeadReading(
         name=name,
-        parents=dict(zip(task.hypotheses, followed.mean(dim=(0, 1)).tolist(), strict=True)),
-        copies=dict(zip(task.hypotheses, copied.mean(dim=(0, 1)).tolist(), strict=True)),
-        selected=(copied * own[:, None]).sum(dim=-1).mean().item(),
+        parents=by_lag[0],
+        copies=by_lag[1],
+        selected=on_true_lag.mean().item(),
         exact=exact_selection(batch, task) if exact is None else exact,
         accuracy=lag_accuracy(copied, batch, task).mean().item(),
         correlation=probability_correlation(attention, batch.tokens, task),
         period=period,
-        residues=tuple(sorted((r + first_row) % period for r in residues)) if period else (),
+        residues=tuple(residues),
         fit=fit,
-        dependence=apart * total_variation(whole, others)[:, rows].mean().item(),
+        dependence=apart * from_others,
         by_tokens=share_by_tokens(attention, batch.tokens, rows),
-        from_uniform=total_variation(whole, flat)[:, rows].mean().item(),
-        mean_from_uniform=total_variation(others, flat)[rows].mean().item(),
+        from_uniform=from_uniform,
+        mean_from_uniform=mean_from_uniform,
         first_key=attention[:, rows, 0].mean().item(),
-        start=whole[:, rows, :first].sum(dim=-1).mean().item(),
+        start=on_start.mean().item(),
         offsets=tuple(profile.tolist()),
         last=last,
     )

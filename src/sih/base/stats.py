@@ -131,8 +131,10 @@ def wilson(successes: int, trials: int, errors: float = 1.96) -> tuple[float, fl
 
 
 def _stacked(values: Rows) -> Tensor:
+    """Return the rows as one tensor; numbers become float64."""
     if isinstance(values, Tensor):
         return values
-    return torch.stack(
-        [v if isinstance(v, Tensor) else torch.tensor(v, dtype=torch.float64) for v in values]
+    rows = (
+        row if isinstance(row, Tensor) else torch.tensor(row, dtype=torch.float64) for row in values
     )
+    return torch.stack(list(rows))

@@ -58,11 +58,13 @@ class Circuit(AnyCircuit, Drawn):
         return None
 
     def exact(self, tokens: Int[Tensor, "batch time"], task: Task) -> Iterator[Expected]:
+        """Yield the last layer's attention if its weights were the exact posterior."""
         posterior = self.posterior(tokens, task)
-        if posterior is not None:
-            rows = rows_from(self.first_exact_position, tokens)
-            site = f"{len(self.model_heads)}.1/attention"
-            yield Expected(site, rows, at_candidates(posterior, self.lags))
+        if posterior is None:
+            return
+        last_attention = f"{len(self.model_heads)}.1/attention"
+        rows = rows_from(self.first_exact_position, tokens)
+        yield Expected(last_attention, rows, at_candidates(posterior, self.lags))
 
     @property
     def heads(self) -> int:

@@ -191,6 +191,7 @@ class RelativeCircuit(Circuit):
         copied[:, :start], copied[:, start] = self.laws(task, readout)
 
     def written(self, task: Task) -> OffsetBlocks:
+        """Return the weights as blocks alone, without a model; the output is a probability."""
         blocks = OffsetBlocks(task.num_states, self.reach, self.model_heads)
         self.write(blocks, task, "probability")
         return blocks
@@ -404,10 +405,9 @@ class RelativeCircuit(Circuit):
     def matrix_of(self, model: Model) -> Float[Tensor, "state state"]:
         """Return the distributions that a model reads out of each copied token."""
         readout: Tensor = model.readout  # type: ignore[assignment]
-        if isinstance(model, DisentangledRelativeTransformer):
-            readout = model.readout_block("3.1/token")
+        copied = readout.detach()[:, model.columns("3.1/token", layers=3)]
         states = model.config.num_states
-        columns = readout.detach()[:, -states - 1 : -1].double()
+        columns = copied[:, -states - 1 : -1].double()
         return columns.T if model.config.readout == "probability" else columns.T.exp()
 
     @property

@@ -8,18 +8,16 @@ from sih.results.tables import law_in_words
 
 
 def _limit_over_ml(data: beta.BetaCurves) -> list[Measured]:
-    return [
-        ratio(of, over, f"T = {length}, {law_in_words(law)}")
-        for law, found in data.laws.items()
-        for length, of, over in zip(
-            data.config.lengths,
-            zip(found.ml.tolist(), found.ml_error.tolist(), strict=True),
-            zip(found.minus_ml.tolist(), found.minus_ml_error.tolist(), strict=True),
-            strict=True,
-        )
-        # Beyond 32 tokens errors are so rare that this is a ratio of two small counts; the exponents cover that case.
-        if length <= 32
-    ]
+    ratios = []
+    for law, found in data.laws.items():
+        ml = zip(found.ml.tolist(), found.ml_error.tolist(), strict=True)
+        minus_ml = zip(found.minus_ml.tolist(), found.minus_ml_error.tolist(), strict=True)
+        for length, of, over in zip(data.config.lengths, ml, minus_ml, strict=True):
+            # Beyond 32 tokens errors are so rare that this is a ratio of two small counts;
+            # the exponents cover that case.
+            if length <= 32:
+                ratios.append(ratio(of, over, f"T = {length}, {law_in_words(law)}"))
+    return ratios
 
 
 LARGE_BETA = Statement(

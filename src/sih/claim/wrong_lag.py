@@ -77,19 +77,17 @@ def compute(config: WrongLagConfig, store: object) -> WrongLagRates:
             wrong[score].append(counts[score] / config.sequences)
     blocks = {score: torch.stack(found) for score, found in wrong.items()}
     rates = {score: estimate(found) for score, found in blocks.items()}
-    fits = {
-        score: _fit(torch.tensor(transitions), found, config.sequences)
-        for score, found in blocks.items()
-    }
+    counted = torch.tensor(transitions)
+    fits = {score: _fit(counted, found, config.sequences) for score, found in blocks.items()}
     return WrongLagRates(
-        config,
-        torch.tensor(transitions),
-        {score: rate.mean for score, rate in rates.items()},
-        {score: rate.error for score, rate in rates.items()},
-        expected,
-        exponents,
-        {score: fit[0] for score, fit in fits.items()},
-        {score: fit[1] for score, fit in fits.items()},
+        config=config,
+        transitions=counted,
+        measured={score: rate.mean for score, rate in rates.items()},
+        measured_error={score: rate.error for score, rate in rates.items()},
+        predicted=expected,
+        exponent=exponents,
+        fitted={score: exponent for score, (exponent, _) in fits.items()},
+        fitted_error={score: error for score, (_, error) in fits.items()},
     )
 
 

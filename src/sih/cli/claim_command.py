@@ -253,14 +253,16 @@ def _compare(
     mean, error = torch.stack([e.mean for e in done]), torch.stack([e.error for e in done])
     z = (mean - table.expectations)[error > 0] / error[error > 0]
     estimated = ClaimTable(table.lags, mean, 0.0).margins
+    root_mean_square = z.square().mean().sqrt()
+    within_two = (z.abs() < 2).double().mean()
     result = {
         "form": check.form,
         "matrices": len(done),
         "sequences": check.sequences,
         "length": check.length,
         "mean_standard_error": error.mean().item(),
-        "rms_deviation_in_standard_errors": z.square().mean().sqrt().item(),
-        "share_within_two_standard_errors": (z.abs() < 2).double().mean().item(),
+        "rms_deviation_in_standard_errors": root_mean_square.item(),
+        "share_within_two_standard_errors": within_two.item(),
         "largest_deviation_in_standard_errors": z.abs().max().item(),
         "comparisons": z.numel(),
         "smallest_margin": estimated.min().item(),

@@ -183,18 +183,26 @@ def _mixed_record(answer: ExactHeads) -> dict[str, object]:
 
 
 def _why(answer: LeastHeads) -> str:
+    """Return the line that says why one head less will not do, from the certificate."""
     proof = answer.certificate
     if proof.heads == 1:
         return "a single lag has nothing to mix with"
-    n, fewer = len(proof.points), proof.heads - 1
+    number, fewer = len(proof.points), proof.heads - 1
     if proof.kind == "clique":
-        offsets = _listed(proof.points)
-        reason = f"the offsets {offsets} differ by differences of two lags, so that no two can share a head"
+        reason = (
+            f"the offsets {_listed(proof.points)} differ by differences of two lags, "
+            "so that no two can share a head"
+        )
     elif proof.kind == "count":
-        most = f"one head can take at most {proof.largest} without mixing, and {fewer} x {proof.largest} < {n}"
-        reason = f"of the {n} offsets {_span(proof.points)} {most}"
+        reason = (
+            f"of the {number} offsets {_span(proof.points)} one head can take "
+            f"at most {proof.largest} without mixing, and {fewer} x {proof.largest} < {number}"
+        )
     else:
-        reason = f"every way to give the {n} offsets {_span(proof.points)} to {_heads(fewer)} was tried, and mixes"
+        reason = (
+            f"every way to give the {number} offsets {_span(proof.points)} "
+            f"to {_heads(fewer)} was tried, and mixes"
+        )
     return f"why {_heads(fewer)} will not do: {reason}"
 
 

@@ -41,8 +41,9 @@ def read_state(value: object) -> State:
             "lags",
             f"lags are distinct and increasing, at least one, e.g. [1, 2, 3]; got {_short(lags)}",
         )
-    states = _whole("states", given.get("states", State.states), 2, STATES)
-    length = _whole("length", given.get("length", State.length), 2, LENGTH)
+    value = {**vars(State()), **given}
+    states = _whole("states", value["states"], 2, STATES)
+    length = _whole("length", value["length"], 2, LENGTH)
     if length <= lags[-1]:
         raise FieldError(
             "length",
@@ -54,16 +55,16 @@ def read_state(value: object) -> State:
         states=states,
         length=length,
         matrix=_matrix(given.get("matrix", {})),
-        seed=_whole("seed", given.get("seed", State.seed), 0, SEED),
+        seed=_whole("seed", value["seed"], 0, SEED),
         edits=_edits(given.get("edits", []), length, states),
         models=_models(given.get("models", [{}])),
         query=None if query is None else _whole("query", query, 0, length - 1),
-        revealed=given.get("revealed", State.revealed),
-        zoom=_whole("zoom", given.get("zoom", State.zoom), 1, 32),
-        arcs=given.get("arcs", State.arcs),
-        race=given.get("race", State.race),
-        speed=_real("speed", given.get("speed", State.speed), 0, 5),
-        offset=_whole("offset", given.get("offset", State.offset), 0, LENGTH - 1),
+        revealed=value["revealed"],
+        zoom=_whole("zoom", value["zoom"], 1, 32),
+        arcs=value["arcs"],
+        race=value["race"],
+        speed=_real("speed", value["speed"], 0, 5),
+        offset=_whole("offset", value["offset"], 0, LENGTH - 1),
     )
     if not isinstance(state.revealed, bool):
         raise FieldError("revealed", f"revealed is true or false; got {_short(state.revealed)}")

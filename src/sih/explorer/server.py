@@ -64,22 +64,18 @@ def create_app(hosts: tuple[str, ...] = (), fits: Fits | None = None) -> Starlet
     def views(state: State) -> anyio.Semaphore:
         return slow if state.matrix.slow else quick
 
+    questions = {
+        "/api/view": _answering(read_state, partial(_view, runs), views),
+        "/api/certificate": _answering(_of_model, _certificate, lambda _: sure),
+        "/api/channels": _answering(_of_model, partial(_channels, runs), lambda _: ways),
+        "/api/python": _answering(read_state, _python, lambda _: quick),
+        "/api/fit": _fitting(fits or Fits()),
+    }
+    files = static_files().items()
     routes = [
         Route("/api/models", models),
-        Route("/api/view", _answering(read_state, partial(_view, runs), views), methods=["POST"]),
-        Route(
-            "/api/certificate",
-            _answering(_of_model, _certificate, lambda _: sure),
-            methods=["POST"],
-        ),
-        Route(
-            "/api/channels",
-            _answering(_of_model, partial(_channels, runs), lambda _: ways),
-            methods=["POST"],
-        ),
-        Route("/api/python", _answering(read_state, _python, lambda _: quick), methods=["POST"]),
-        Route("/api/fit", _fitting(fits or Fits()), methods=["POST"]),
-        *(Route(path, partial(_served, *content)) for path, content in static_files().items()),
+        *(Route(path, answer, methods=["POST"]) for path, answer in questions.items()),
+        *(Route(path, partial(_served, *content)) for path, content in files),
     ]
     app = Starlette(routes=routes, middleware=[Middleware(Guard, hosts=hosts)])
     app.router.redirect_slashes = False

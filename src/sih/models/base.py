@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import torch
 from jaxtyping import Float, Int
@@ -182,7 +182,7 @@ class Model(Drawn, nn.Module, ABC):
         return next(self.parameters()).device
 
     @classmethod
-    def from_config(cls, config: ModelConfig) -> Model:
+    def from_config(cls, config: ModelConfig) -> Self:
         """Return a model of this configuration with all weights zero.
 
         >>> import sih

@@ -35,13 +35,14 @@ def _ways(models: Models, data: OtherSizes) -> list[Measured]:
 
 
 def _over_ml(data: OtherSizes) -> list[Measured]:
-    """Return the construction's KL relative to ML's, for each number of states."""
-    found = []
+    """Return the KL of the construction over that of ML, for each number of states."""
+    ratios = []
     for panel in data.panels:
-        likely, built = panel.kl["ML"], panel.kl[CONSTRUCTION]
-        apart = minus(built, likely)
-        found.append(ratio(likely.whole.pair(), apart.pair(), f"{panel.states} states"))
-    return found
+        ml = panel.kl["ML"]
+        construction_minus_ml = minus(panel.kl[CONSTRUCTION], ml)
+        label = f"{panel.states} states"
+        ratios.append(ratio(ml.whole.pair(), construction_minus_ml.pair(), label))
+    return ratios
 
 
 def _trained(id: str, section: str, text: str, models: Models) -> Statement[OtherSizes]:

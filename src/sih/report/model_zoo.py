@@ -135,27 +135,29 @@ def selective(name: str) -> bool | None:
 
 
 def entry(run: Run) -> dict[str, Any]:
-    """Return a model's or a run's entry in the JSON listings."""
-    config, found = run.config, run.evaluation
-    numbers = dict.fromkeys(("kl", "ml", "bma", "kl_over_ml"))
-    if found is not None:
-        numbers = {
-            name: {"mean": getattr(found, name).mean, "error": getattr(found, name).error}
-            for name in numbers
-        }
+    """Return a run's entry in the JSON listings; a run not yet evaluated has None for each measure."""
+    config, evaluation = run.config, run.evaluation
+    measures: dict[str, Any] = dict.fromkeys(("kl", "ml", "bma", "kl_over_ml"))
+    if evaluation is not None:
+        for name in measures:
+            measure = getattr(evaluation, name)
+            measures[name] = {"mean": measure.mean, "error": measure.error}
+    trained_as = {
+        "trained": how_trained(config),
+        "papers_setting": is_papers_setting(config),
+        "steps": config.optimiser.steps,
+        "seed": config.seed,
+    }
     return {
         "name": run.name,
         "kind": config.model.kind,
         "lags": list(config.task.lags),
         "length": config.task.length,
         "heads": list(config.heads),
-        "trained": how_trained(config),
-        "papers_setting": is_papers_setting(config),
-        "steps": config.optimiser.steps,
-        "seed": config.seed,
-        **numbers,
-        "sequences": found.sequences if found is not None else None,
-        "circuit_found": found.found if found is not None else None,
+        **trained_as,
+        **measures,
+        "sequences": evaluation.sequences if evaluation is not None else None,
+        "circuit_found": evaluation.found if evaluation is not None else None,
     }
 
 

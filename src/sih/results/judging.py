@@ -280,21 +280,27 @@ class Finding:
 
     @property
     def paper_setting(self) -> str:
-        """Return whether the models are trained as in the paper, at its length; "" if
-        nothing is trained.
+        """Return whether the models are trained as in the paper, at its length: "yes", "no", or "2 of 3".
+
+        Without models it is "no model"; for a statement that is not about models, "".
         """
         if self.statement.models is None:
             return ""
         if not self.each:
             return "no model"
-        at_paper = sum(bool(one.papers_setting) for one in self.each)
-        if at_paper in (0, len(self.each)):
-            return "yes" if at_paper else "no"
-        return f"{at_paper} of {len(self.each)}"
+        at_paper = [bool(one.papers_setting) for one in self.each]
+        if all(at_paper):
+            return "yes"
+        return f"{sum(at_paper)} of {len(at_paper)}" if any(at_paper) else "no"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry of report.json."""
         asked, found = self.statement, self.measured
+        judged = zip(self.each, self.verdicts, strict=True)
+        parts = [
+            {**_plain(part), "verdict": verdict, "unsettled": part.unsettled}
+            for part, verdict in judged
+        ]
         return {
             "id": asked.id,
             "section": asked.section,
@@ -311,10 +317,7 @@ class Finding:
             "paper_setting": self.paper_setting,
             "chosen": str(asked.models or ""),
             "models": list(self.models),
-            "parts": [
-                {**_plain(part), "verdict": verdict, "unsettled": part.unsettled}
-                for part, verdict in zip(self.each, self.verdicts, strict=True)
-            ],
+            "parts": parts,
         }
 
 

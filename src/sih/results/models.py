@@ -98,11 +98,21 @@ class Models:
         return (
             self.kind in (None, model.kind)
             and self.training in (None, model.training)
-            and self._heads_fit(model)
-            and self.lags in (None, model.lags)
+            and self._shape_fits(model)
+            and self._task_fits(model)
+        )
+
+    def _shape_fits(self, model: TrainedModel) -> bool:
+        if self.layers is not None and len(model.heads) not in self.layers:
+            return False
+        if self.usual_width and model.dim:
+            return False
+        return self._heads_fit(model)
+
+    def _task_fits(self, model: TrainedModel) -> bool:
+        return (
+            self.lags in (None, model.lags)
             and self.number_of_lags in (None, len(model.lags))
-            and (self.layers is None or len(model.heads) in self.layers)
-            and not (self.usual_width and model.dim)
             and model.length > self.longer_than
             and (self.states is None or model.states in self.states)
         )
@@ -285,7 +295,5 @@ def has_fewer_heads(model: TrainedModel) -> bool:
 
 
 def circuit_heads(lags: tuple[int, ...]) -> tuple[int, int, int]:
-    """Return the heads that the circuit needs, by layer: for two lags, one in the
-    second.
-    """
+    """Return the number of heads in each layer of the circuit; two lags need one in the second."""
     return 1, heads_needed(lags), 1

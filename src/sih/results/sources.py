@@ -99,6 +99,7 @@ def read_source(content: bytes) -> Source:
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that a file imports: modules, and `module.name` for what is taken from one."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

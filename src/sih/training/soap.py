@@ -122,13 +122,11 @@ def _turned(
 def _identity(
     matrices: Float[Tensor, "head row column"], axis: int
 ) -> Float[Tensor, "head size size"]:
-    """Return the basis of an axis before its first renewal.
+    """Return an axis' own coordinates as its first basis.
 
     It is empty if the axis is too long.
     """
-    size = matrices.shape[axis] if matrices.shape[axis] <= LARGEST else 0
-    return (
-        torch.eye(size, dtype=matrices.dtype, device=matrices.device)
-        .expand(len(matrices), -1, -1)
-        .clone()
-    )
+    length = matrices.shape[axis]
+    size = length if length <= LARGEST else 0
+    basis = torch.eye(size, dtype=matrices.dtype, device=matrices.device)
+    return basis.expand(len(matrices), -1, -1).clone()

@@ -113,7 +113,7 @@ def test_other_depths_are_compared_by_first_and_last_layer(
     assert found.second == {}
     assert found.heads == heads
     assert 0 < found.shares["selected"][0] < found.shares["candidates"][0] < 1
-    with pytest.raises(ValueError, match="one layer"):
+    with pytest.raises(ValueError, match="at least 2 layers"):
         agreement(
             sih.Transformer(task.num_states, task.length, dim=16, qk_dim=8, heads=(1,)), built
         )

@@ -211,20 +211,8 @@ def diagnose(
         says = "diagnose is for tasks of known matrices whose lag stays, e.g. sih.Task"
         raise FieldError("task", f"{says}; got {type(task).__name__}")
     batch, lags_known = _batch(task, tokens)
-    if isinstance(model, Model):
-        if law is not None or attention is not None:
-            raise ValueError("give model=..., or attention=... and law=..., not both")
-        law, attention = _pass(model, batch.tokens)
-    elif model is not None:
-        check_kind(
-            "model",
-            model,
-            nn.Module,
-            "a torch.nn.Module that maps tokens to distributions or logits",
-        )
-        if law is not None:
-            raise ValueError("give model=... or law=..., not both")
-        law = model(batch.tokens)
+    if model is not None:
+        law, attention = _run(model, batch.tokens, law, attention)
     if not isinstance(attention, list | tuple | None):
         found = type(attention).__name__
         raise FieldError(
@@ -236,47 +224,67 @@ def diagnose(
     layers = [
         _attention(layer, number, batch, first) for number, layer in enumerate(attention or (), 1)
     ]
-    some = [layer[:COMPARED] for layer in layers]
-    circuits = []
-    if isinstance(task, Task):
-        circuits = resemblances(some, batch.tokens[:COMPARED], task)
-    notes = []
-    if layers and not isinstance(task, Task):
-        other = type(task).__name__
-        notes.append(f"not compared with the known circuits: they are of sih.Task, not of {other}")
-    elif layers and not circuits:
-        why = (
-            f"this model {len(layers)}" if len(layers) != 3 else "and none is right at this length"
-        )
-        notes.append(f"not compared with the known circuits: they have 3 layers, {why}")
+    circuits, notes = _known_circuits(layers, batch, task)
     read = LawReading()
     if law is not None:
         law, were_logits = as_law(law, batch, task)
-        notes += (
-            ["the predictions were given as logits: their softmax was taken"] if were_logits else []
-        )
+        if were_logits:
+            notes.append("the predictions were given as logits: their softmax was taken")
         read = read_law(law, batch, task, lags_known=lags_known)
-    exact = exact_selection(batch, task) if layers else None
     return Diagnosis(
-        task.hypotheses,
-        len(batch.tokens),
-        "the truth" if lags_known else "BMA",
-        tuple(
-            read_head(
-                f"{number}.{head + 1}",
-                layer[:, head],
-                batch,
-                task,
-                last=number == len(layers),
-                exact=exact,
-            )
-            for number, layer in enumerate(layers, 1)
-            for head in range(layer.shape[1])
-        ),
-        read,
-        tuple(circuits),
-        tuple(notes),
+        lags=task.hypotheses,
+        sequences=len(batch.tokens),
+        reference="the truth" if lags_known else "BMA",
+        heads=_heads(layers, batch, task),
+        law=read,
+        circuits=circuits,
+        notes=tuple(notes),
     )
+
+
+def _run(
+    model: nn.Module, tokens: Tensor, law: Any, attention: Sequence[Any] | None
+) -> tuple[Any, Sequence[Any] | None]:
+    """Return what a model predicts, and the attention that it gives or that is given."""
+    if isinstance(model, Model):
+        if law is not None or attention is not None:
+            raise ValueError("give model=..., or attention=... and law=..., not both")
+        return _pass(model, tokens)
+    wanted = "a torch.nn.Module that maps tokens to distributions or logits"
+    check_kind("model", model, nn.Module, wanted)
+    if law is not None:
+        raise ValueError("give model=... or law=..., not both")
+    return model(tokens), attention
+
+
+def _known_circuits(
+    layers: Sequence[Tensor], batch: Batch, task: CausalTask
+) -> tuple[tuple[Resemblance, ...], list[str]]:
+    """Return the distance from each known circuit, and a note where there is none to compare with."""
+    without = "not compared with the known circuits: they"
+    if not isinstance(task, Task):
+        return (), [f"{without} are of sih.Task, not of {type(task).__name__}"] if layers else []
+    some = [layer[:COMPARED] for layer in layers]
+    circuits = tuple(resemblances(some, batch.tokens[:COMPARED], task))
+    if circuits or not layers:
+        return circuits, []
+    if len(layers) != 3:
+        return (), [f"{without} have 3 layers, this model {len(layers)}"]
+    return (), [f"{without} have 3 layers, and none is right at this length"]
+
+
+def _heads(layers: Sequence[Tensor], batch: Batch, task: CausalTask) -> tuple[HeadReading, ...]:
+    """Return what each head does, layer by layer."""
+    if not layers:
+        return ()
+    exact = exact_selection(batch, task)
+    readings = []
+    for number, layer in enumerate(layers, 1):
+        is_last = number == len(layers)
+        for head, attention in enumerate(layer.unbind(dim=1), 1):
+            name = f"{number}.{head}"
+            readings.append(read_head(name, attention, batch, task, last=is_last, exact=exact))
+    return tuple(readings)
 
 
 def _pass(model: Model, tokens: Tensor) -> tuple[Tensor, list[Tensor]]:

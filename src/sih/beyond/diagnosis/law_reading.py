@@ -72,18 +72,17 @@ def read_law(
     laws["stationary"] = stationary_law(tokens, task)
     reference = truth(batch, task) if lags_known else laws["bma"]
     kl = {name: divergence(reference, each) for name, each in laws.items()}
-    lost = {
-        name: divergence(laws["bma"], laws[name])[:, rows].mean(dim=-1)
-        for name in laws
-        if name != "bma"
-    }
+    to_reference = {name: each[:, rows].mean(dim=-1) for name, each in kl.items()}
+    by_position = {name: each[:, :-1].mean(dim=0) for name, each in kl.items()}
+    others = [name for name in laws if name != "bma"]
+    lost = {name: divergence(laws["bma"], laws[name])[:, rows].mean(dim=-1) for name in others}
     right = {name: _nearest_lag(laws[name], batch, task) for name in ("model", "bma", "ml")}
     return LawReading(
-        {name: interval(each[:, rows].mean(dim=-1)) for name, each in kl.items()},
-        {name: interval(values) for name, values in lost.items()},
-        {name: interval(values) for name, values in right.items() if len(values) > 1},
-        {name: tuple(each[:, :-1].mean(dim=0).tolist()) for name, each in kl.items()},
-        _words(lost["model"], lost["ml"], lost["stationary"]),
+        kl={name: interval(values) for name, values in to_reference.items()},
+        to_bma={name: interval(values) for name, values in lost.items()},
+        lag_accuracy={name: interval(each) for name, each in right.items() if len(each) > 1},
+        by_position={name: tuple(values.tolist()) for name, values in by_position.items()},
+        words=_words(lost["model"], lost["ml"], lost["stationary"]),
     )
 
 

@@ -140,10 +140,13 @@ def _compare(
         wanted = nn.functional.pad(theirs[:, :, model.first :], (first - model.first, 0))
         matched = match_heads(found.double(), wanted, rows.start)
         spare = found[:, [h for h in range(found.shape[1]) if h not in matched]]
-        far = sum(
+        from_circuit = [
             1.0 if h is None else total_variation(found[:, h], wanted[:, j])[:, rows].mean().item()
             for j, h in enumerate(matched)
-        ) + sum(total_variation(head, flat)[:, rows].mean().item() for head in spare.unbind(dim=1))
-        layers.append(far / len(matched))
+        ]
+        from_flat = [
+            total_variation(head, flat)[:, rows].mean().item() for head in spare.unbind(dim=1)
+        ]
+        layers.append((sum(from_circuit) + sum(from_flat)) / len(matched))
         uniform.append(total_variation(flat, wanted)[..., rows].mean().item())
     return Resemblance(name, tuple(layers), tuple(uniform))

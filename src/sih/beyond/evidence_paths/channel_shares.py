@@ -102,19 +102,14 @@ def read_channels(
             "carried": flow.shares[f"{name}:values"],
             "variation": far[:, model.first + task.max_lag : -1].mean().item(),
         }
+    costs = {what: paired(kl[what], kl["intact"]).pair() for what in changes}
+    picks = {
+        what: _picks(model, task, batch, donors, names[what], scores)
+        for what in ("attention", "values")
+    }
+    shares = {name: (share, flow.channel_errors[name]) for name, share in flow.channels.items()}
     return Channels(
-        {what: measured(values) for what, values in kl.items()},
-        {
-            what: paired(values, kl["intact"]).pair()
-            for what, values in kl.items()
-            if what != "intact"
-        },
-        {
-            what: _picks(model, task, batch, donors, names[what], scores)
-            for what in ("attention", "values")
-        },
-        {name: (share, flow.channel_errors[name]) for name, share in flow.channels.items()},
-        by_head,
+        {what: measured(values) for what, values in kl.items()}, costs, picks, shares, by_head
     )
 
 

@@ -112,23 +112,15 @@ def table(data: Accounts) -> Rows:
             f"{phases.votes[row]:.1f} ({phases.cosine[row]:.2f})" if phases else ""
             for row in ("key", "query")
         ]
-        rows.append(
-            [
-                name,
-                heads_label(one.model.heads),
-                one.model.training,
-                *(with_error(*found.kl[what]) for what in ("intact", *changes)),
-                *(
-                    f"{found.picks[what][0]:.2f} / {found.picks[what][1]:.2f}"
-                    for what in ("attention", "values")
-                ),
-                *(with_error(*found.shares[what]) for what in ("looked", "carried", "direct")),
-                period,
-                *votes,
-                with_error(*one.layer_1["log P"]) if one.layer_1 else "",
-            ]
-        )
+        kl = [with_error(*found.kl[what]) for what in ("intact", *changes)]
+        pairs = [found.picks[what] for what in ("attention", "values")]
+        picks = [f"{own:.2f} / {source:.2f}" for own, source in pairs]
+        parts = [with_error(*found.shares[what]) for what in ("looked", "carried", "direct")]
+        log_p = with_error(*one.layer_1["log P"]) if one.layer_1 else ""
+        what_model = [name, heads_label(one.model.heads), one.model.training]
+        rows.append([*what_model, *kl, *picks, *parts, period, *votes, log_p])
     for lags, found_kl in data.circuits.items():
-        for name, kl in found_kl.items():
-            rows.append([f"{lags} {name}", "", "", with_error(*kl), *([""] * (len(rows[0]) - 4))])
+        for name, pair in found_kl.items():
+            cells = [f"{lags} {name}", "", "", with_error(*pair)]
+            rows.append(cells + [""] * (len(head) - len(cells)))
     return rows

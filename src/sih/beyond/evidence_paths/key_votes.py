@@ -355,12 +355,12 @@ def _pairs(blocks: WrittenBlocks, trace: Trace, task: Task) -> Iterator[tuple[st
 
 
 def _blind(blocks: WrittenBlocks) -> WrittenBlocks:
-    """Return the same blocks without those by which the first layer reads tokens."""
-    blind = WrittenBlocks(
-        blocks.num_states, blocks.length, blocks.heads, blocks.temperature, blocks.dtype
-    )
+    """Return the blocks without those by which the first layer's attention sees tokens."""
+    sizes = blocks.num_states, blocks.length, blocks.heads
+    blind = WrittenBlocks(*sizes, blocks.temperature, blocks.dtype)
     blind.readout = blocks.readout
     for head, pairs in blocks.A.items():
-        first = head.startswith("1.")
-        blind.A[head] = {pair: A for pair, A in pairs.items() if not (first and "token" in pair)}
+        if head.startswith("1."):
+            pairs = {pair: A for pair, A in pairs.items() if "token" not in pair}
+        blind.A[head] = dict(pairs)
     return blind

@@ -95,9 +95,10 @@ class EvidenceFlow(Drawn):
         return {**channels, "parts": len(self.shares), "spread": self.spread}
 
     def table(self) -> list[list[str]]:
-        """Return rows of text: a header, then the largest share first."""
+        """Return a header and a row of text for each part, that of the largest share first."""
         rows = [["by", "share", "error"]]
-        for part, share in sorted(self.shares.items(), key=lambda item: -abs(item[1])):
+        largest_first = sorted(self.shares.items(), key=lambda item: -abs(item[1]))
+        for part, share in largest_first:
             name = part if isinstance(part, str) else " | ".join(part)
             rows.append([name, f"{share:.3f}", f"{self.errors[part]:.3f}"])
         return rows

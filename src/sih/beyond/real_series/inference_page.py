@@ -16,15 +16,17 @@ RIVALS = {
 def inference_page(
     name: str, symbols: tuple[str, ...], found: Inference, test: PermutationTest | None, png: bytes
 ) -> str:
-    """Return the page of a series of this name, with its figure."""
+    """Return the HTML page of a series: verdict, figure (`png`) and tables of the lags."""
+    verdicts = [found.verdict] if test is None else [found.verdict, test.verdict]
+    said = "".join(f"<p>{escape(verdict)}.</p>" for verdict in verdicts)
     picture = base64.b64encode(png).decode()
+    source = f'src="data:image/png;base64,{picture}"'
+    shown = "Posterior of each lag along the series, and the transition matrix with intervals"
     evidence = zip(found.lags, found.posterior.tolist(), found.log_evidence.tolist(), strict=True)
     lags = [[str(lag), f"{p:.4f}", f"{nats:.2f}"] for lag, p, nats in evidence]
-    tested = "" if test is None else f"<p>{escape(test.verdict)}.</p>"
     body = [
-        f"<header><h1>Which lag: {escape(name)}</h1><p>{escape(found.verdict)}.</p>{tested}</header>",
-        f'<figure><img style="width:100%" src="data:image/png;base64,{picture}" alt="Posterior of each lag along the '
-        'series, and the transition matrix with intervals"></figure>',
+        f"<header><h1>Which lag: {escape(name)}</h1>{said}</header>",
+        f'<figure><img style="width:100%" {source} alt="{shown}"></figure>',
         "<h2>Lags</h2>",
         html_table(["lag", "posterior", "log evidence (nats)"], lags),
         *_of_the_best(symbols, found),

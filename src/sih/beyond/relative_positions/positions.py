@@ -183,7 +183,7 @@ def compute(config: PositionsConfig, store: RunStore) -> Positions:
     rows.append(maps("relative,\nconstructed", circuit, task, config))
     if shown:
         rows.append(maps("relative,\ntrained", shown.model, task, config, shown.name))
-    written = by_offset(read_heads(circuit, task, config))
+    written = first_offsets(read_heads(circuit, task, config))
     return Positions(config, tuple(rows), models, written, measured_runs(config.lags))
 
 
@@ -227,19 +227,20 @@ def read_run(run: Run, config: PositionsConfig) -> TrainedPositions:
     )
     readings = read_heads(run.model, run.task, config)
     layers = {n: [x for x in readings if x.name.startswith(f"{n}.")] for n in (1, 2)}
+    trained = run.config
     return TrainedPositions(
         name=run.name,
-        relative=run.config.model.kind == KIND,
-        heads=run.config.heads,
+        relative=trained.model.kind == KIND,
+        heads=trained.heads,
         length=run.task.length,
-        steps=run.config.optimiser.steps,
-        seed=run.config.seed,
+        steps=trained.optimiser.steps,
+        seed=trained.seed,
         kl_over_ml=evaluation.kl_over_ml.mean,
         predicts=evaluation.found,
         compares=max((x.correlation for x in layers[1]), key=abs),
         from_uniform=min(x.from_uniform for x in layers[2]),
         selects=any(x.selective for x in readings if x.last),
-        by_offset=by_offset(readings),
+        by_offset=first_offsets(readings),
     )
 
 
@@ -256,9 +257,9 @@ def read_heads(model: Model, task: Task, config: PositionsConfig) -> list[HeadRe
     ]
 
 
-def by_offset(readings: Sequence[HeadReading]) -> dict[str, tuple[float, ...]]:
-    """Return each head's attention at the first offsets."""
-    return {one.name: one.offsets[:OFFSETS] for one in readings}
+def first_offsets(readings: Sequence[HeadReading]) -> dict[str, tuple[float, ...]]:
+    """Return each head's attention at the offsets 0 to `OFFSETS - 1`, by the head's name."""
+    return {head.name: head.offsets[:OFFSETS] for head in readings}
 
 
 @torch.no_grad()

@@ -32,21 +32,15 @@ LOWEST = 1e-5
 
 
 def draw(data: TwoLayers) -> Figure:
-    """Draw one panel per amount of evidence, and one for the sequences of a task."""
-    config = data.config
+    """Draw a panel for each amount of evidence, and one for the sequences of a task."""
+    evidence = data.config.evidence
     with style.paper_figure(style.PAGE, 2.5) as figure:
-        panels = figure.subplots(1, len(config.evidence) + 1, sharey=True, squeeze=False)[0]
-        shades = _shades(len(config.slots))
-        for ax, step in zip(panels, config.evidence, strict=False):
-            for slots, shade in zip(config.slots, shades, strict=True):
-                chosen = [x for x in data.weights if (x.slots, x.evidence) == (slots, step)]
-                label = f"{slots} slots" if slots == config.slots[-1] else str(slots)
-                _line(ax, [x.heads for x in chosen], chosen, shade, label)
-            ax.set(xlabel="second-layer heads", title=f"weight of a lag, {step:g} nat a slot")
-            ax.set_xticks(config.heads)
-            ax.set_xlim(config.heads[0] - 0.4, config.heads[-1] + 2.2)
+        panels = figure.subplots(1, len(evidence) + 1, sharey=True, squeeze=False)[0]
+        *by_heads, by_length = panels
+        for ax, nats in zip(by_heads, evidence, strict=True):
+            _draw_heads(ax, data, nats)
+        _draw_lengths(by_length, data)
         panels[0].set_ylabel("least error")
-        _draw_lengths(panels[-1], data)
         for ax in panels:
             ax.set_yscale("log")
             ax.grid(True, which="major", lw=0.3, alpha=0.5)
@@ -54,7 +48,20 @@ def draw(data: TwoLayers) -> Figure:
     return figure
 
 
+def _draw_heads(ax: Axes, data: TwoLayers, nats: float) -> None:
+    """Draw the least error of a weight against second-layer heads, a line for each number of slots."""
+    config = data.config
+    for slots, shade in zip(config.slots, _shades(len(config.slots)), strict=True):
+        bounds = [one for one in data.weights if (one.slots, one.evidence) == (slots, nats)]
+        label = f"{slots} slots" if slots == config.slots[-1] else str(slots)
+        _line(ax, [bound.heads for bound in bounds], bounds, shade, label)
+    ax.set(xlabel="second-layer heads", title=f"weight of a lag, {nats:g} nat a slot")
+    ax.set_xticks(config.heads)
+    ax.set_xlim(config.heads[0] - 0.4, config.heads[-1] + 2.2)
+
+
 def _draw_lengths(ax: Axes, data: TwoLayers) -> None:
+    """Draw the least error of a probability against the length, a line for each number of heads."""
     lengths = data.config.lengths
     shown = [heads for heads in (1, 2, 3, 4, 6, 8) if heads in data.config.heads]
     for heads, shade in zip(shown, _shades(len(shown)), strict=True):

@@ -146,13 +146,15 @@ def from_lens_weights(
             mlps.append((first, second))
 
     token, position = (weights[f"{name}.weight"].detach().cpu() for name in ("embed", "pos_embed"))
+    widest = max(Q.shape[1] for layer in layers for Q, _, _ in layer)
+    hidden = mlps[0][0].shape[1] if mlps else None
     model = Transformer(
-        len(token),
-        len(position),
-        token.shape[1] + biased,
-        max(Q.shape[1] for layer in layers for Q, _, _ in layer),
-        [len(layer) for layer in layers],
-        mlp_dim=mlps[0][0].shape[1] if mlps else None,
+        num_states=len(token),
+        length=len(position),
+        dim=token.shape[1] + biased,
+        qk_dim=widest,
+        heads=[len(layer) for layer in layers],
+        mlp_dim=hidden,
         activation=activation if mlps else "relu",
         temperature=1.0 if scale == INSTEAD_OF_1 else float(scale),
         readout=readout,

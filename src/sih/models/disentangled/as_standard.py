@@ -47,7 +47,6 @@ def to_standard(model: DisentangledTransformer) -> Transformer:
         **asdict(model.config), dim=dim, qk_dim=qk_dim, mlp_dim=None, activation="relu"
     )
     standard = Transformer.from_config(config).to(model.readout)
-    assert isinstance(standard, Transformer)
     names = model.stream(0)
     standard.token[:, names["token"]].fill_diagonal_(1)
     standard.position[:, names["position"]].fill_diagonal_(1)

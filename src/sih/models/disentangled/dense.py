@@ -38,6 +38,7 @@ from sih.models.disentangled.blocks import ResidualStream, parse_head, stream_af
 from sih.models.disentangled.lazy_trace import LazyValues
 from sih.models.disentangled.written import WrittenBlocks
 from sih.models.fast.causal import mask_later
+from sih.models.initial_weights import draw_uniform
 from sih.models.sites import Site, Trace, layer_of
 
 
@@ -137,10 +138,9 @@ class DisentangledTransformer(Model):
         self.readout = nn.Parameter(torch.zeros(config.num_states, dims[-1], dtype=dtype))
 
     def draw(self, init: str, rng: torch.Generator) -> None:
+        """Fill each weight with uniform numbers, up to one over the root of its columns in size."""
         for weight in self.parameters():
-            bound = 1 / math.sqrt(weight.shape[-1])
-            drawn = torch.empty(weight.shape, dtype=weight.dtype)
-            weight.copy_(drawn.uniform_(-bound, bound, generator=rng))
+            draw_uniform(weight, 1 / math.sqrt(weight.shape[-1]), rng)
 
     @classmethod
     def count_weights(cls, config: DisentangledConfig) -> int:

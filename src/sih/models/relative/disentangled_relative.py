@@ -37,6 +37,7 @@ from sih.models.fast import compiled
 from sih.models.fast.by_offset import attention_by_offset, score_by_bucket, sum_by_bucket
 from sih.models.fast.causal import mask_later
 from sih.models.fast.choice import fastest
+from sih.models.initial_weights import draw_uniform
 from sih.models.relative.offset_blocks import OFFSET, OffsetBlocks, RelativeStream, relative_stream
 from sih.models.sites import Site, layer_of
 
@@ -146,10 +147,9 @@ class DisentangledRelativeTransformer(Model):
         self.readout = nn.Parameter(torch.zeros(config.num_states, dims[-1], dtype=dtype))
 
     def draw(self, init: str, rng: torch.Generator) -> None:
+        """Fill each weight with uniform numbers, up to one over the root of its columns in size."""
         for weight in self.parameters():
-            bound = 1 / math.sqrt(weight.shape[-1])
-            drawn = torch.empty(weight.shape, dtype=weight.dtype)
-            weight.copy_(drawn.uniform_(-bound, bound, generator=rng))
+            draw_uniform(weight, 1 / math.sqrt(weight.shape[-1]), rng)
 
     @classmethod
     def count_weights(cls, config: DisentangledRelativeConfig) -> int:

@@ -38,6 +38,7 @@ from sih.models.fast import compiled
 from sih.models.fast.by_offset import score_by_bucket, sum_by_bucket
 from sih.models.fast.causal import mask_later
 from sih.models.fast.choice import fastest
+from sih.models.initial_weights import draw_normal, draw_uniform
 from sih.models.relative import fast_pass
 from sih.models.relative.relative_layer import OFFSETS, RelativeLayer, offsets_by_layer
 from sih.models.relative.rotary import rotate
@@ -203,14 +204,12 @@ class RelativeTransformer(Model):
         uses = ["token", "readout", "Q", "K", "V", "aK", "aV"]
         for name in sorted(named, key=lambda name: uses.index(name.rpartition(".")[2])):
             weight = named[name]
-            draw = torch.empty(weight.shape, dtype=weight.dtype)
             if init == "normal":
-                draw.normal_(0, bound, generator=rng)
+                draw_normal(weight, bound, rng)
             elif name == "token" or name.endswith((".aK", ".aV")):
-                draw.normal_(0, 1, generator=rng)
+                draw_normal(weight, 1, rng)
             else:
-                draw.uniform_(-bound, bound, generator=rng)
-            weight.copy_(draw)
+                draw_uniform(weight, bound, rng)
 
     def equations(
         self, tokens: Int[Tensor, "batch time"], site: Site

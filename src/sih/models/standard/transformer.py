@@ -28,6 +28,7 @@ from sih.models.base import BoundedConfig, Heads, Model, ModelShape
 from sih.models.fast import compiled
 from sih.models.fast.causal import mask_later
 from sih.models.fast.choice import fastest
+from sih.models.initial_weights import draw_normal, draw_uniform
 from sih.models.sites import Site, Trace
 from sih.models.standard import fused
 from sih.models.standard.layer import ACTIVATIONS, Layer
@@ -146,17 +147,14 @@ class Transformer(Model):
 
     def draw(self, init: str, rng: torch.Generator) -> None:
         for name, weight in self.named_parameters():
-            draw = torch.empty(weight.shape, dtype=weight.dtype)
-            inputs = (
-                weight.shape[-1] if name == "readout" or name.endswith("W2") else self.config.dim
-            )
+            reads_columns = name == "readout" or name.endswith("W2")
+            inputs = weight.shape[-1] if reads_columns else self.config.dim
             if init == "normal":
-                draw.normal_(0, 1 / math.sqrt(inputs), generator=rng)
+                draw_normal(weight, 1 / math.sqrt(inputs), rng)
             elif name in ("token", "position"):
-                draw.normal_(0, 1, generator=rng)
+                draw_normal(weight, 1, rng)
             else:
-                draw.uniform_(-1 / math.sqrt(inputs), 1 / math.sqrt(inputs), generator=rng)
-            weight.copy_(draw)
+                draw_uniform(weight, 1 / math.sqrt(inputs), rng)
 
     def equations(
         self, tokens: Int[Tensor, "batch time"], site: Site

@@ -22,8 +22,9 @@ from torch import nn
 
 from sih.models import ModelShape
 from sih.models.disentangled.dense import DisentangledShape, DisentangledTransformer
+from sih.models.initial_weights import draw_normal, draw_uniform
 from sih.task import CausalTask
-from sih.training.recipes.recipe import Parametrisation, Recipe, draw_normal, draw_uniform
+from sih.training.recipes.recipe import Parametrisation, Recipe
 
 
 @dataclass(frozen=True)

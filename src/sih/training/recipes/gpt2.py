@@ -14,9 +14,10 @@ from typing import ClassVar
 import torch
 
 from sih.models import ModelShape
+from sih.models.initial_weights import draw_normal
 from sih.models.standard.transformer import Transformer
 from sih.task import CausalTask
-from sih.training.recipes.recipe import Parametrisation, Recipe, draw_normal
+from sih.training.recipes.recipe import Parametrisation, Recipe
 
 STANDARD_DEVIATION = 0.02
 EMBEDDINGS = ("token", "position")

@@ -168,11 +168,13 @@ def left_out(model: Transformer, recipe: HarmonicPositions) -> list[tuple[Tensor
     elsewhere: Place = (..., slice(positions.stop, None), every)
     layers = model.each_layer()
     first, between = layers[0], layers[1:-1] if recipe.parts_steps else []
+    of_first = [(first.Q, on_positions), (first.K, on_positions), (first.V, elsewhere)]
+    of_between = [
+        (weight, elsewhere) for layer in between for weight in (layer.Q, layer.K, layer.V)
+    ]
     return [
-        (first.Q, on_positions),
-        (first.K, on_positions),
-        (first.V, elsewhere),
-        *((weight, elsewhere) for layer in between for weight in (layer.Q, layer.K, layer.V)),
+        *of_first,
+        *of_between,
         (model.token, (..., slice(tokens.start))),
         (model.readout, (..., slice(output.start))),
         (model.readout, (..., slice(output.stop, None))),

@@ -24,22 +24,6 @@ Schedule = tuple[tuple[Count, Size], ...]
 """Pairs of a step and a length of sequences until then."""
 
 
-@torch.no_grad()
-def draw_normal(weight: nn.Parameter, deviation: float, rng: torch.Generator) -> None:
-    """Fill a weight with normal numbers of mean 0 and this standard deviation, drawn on
-    the CPU.
-    """
-    weight.copy_(torch.empty(weight.shape, dtype=weight.dtype).normal_(0, deviation, generator=rng))
-
-
-@torch.no_grad()
-def draw_uniform(weight: nn.Parameter, bound: float, rng: torch.Generator) -> None:
-    """Fill a weight with uniform numbers from -bound to bound, drawn on the CPU."""
-    weight.copy_(
-        torch.empty(weight.shape, dtype=weight.dtype).uniform_(-bound, bound, generator=rng)
-    )
-
-
 class Parametrisation:
     """A model and the parameters that the optimiser changes.
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import torch
 
 from sih.models import ModelShape
+from sih.models.initial_weights import draw_normal
 from sih.task import CausalTask
-from sih.training.recipes.recipe import Parametrisation, Recipe, draw_normal
+from sih.training.recipes.recipe import Parametrisation, Recipe
 
 STANDARD_DEVIATION = 1e-4
 

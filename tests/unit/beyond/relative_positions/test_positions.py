@@ -18,7 +18,7 @@ from sih.beyond.relative_positions.positions import (
     EXPERIMENT,
     PositionsConfig,
     TrainedPositions,
-    by_offset,
+    first_offsets,
     maps,
     read_heads,
 )
@@ -43,8 +43,8 @@ def test_the_construction_reads_as_the_circuit(relative_task: sih.Task) -> None:
     assert sum(first.parents.values()) == pytest.approx(1, abs=1e-6)
     assert second.from_uniform < 0.2
     assert last.selective
-    assert sum(by_offset(readings)["3.1"][:3]) == pytest.approx(1, abs=1e-6)
-    assert by_offset(readings)["1.1"][0] == pytest.approx(0, abs=1e-6)
+    assert sum(first_offsets(readings)["3.1"][:3]) == pytest.approx(1, abs=1e-6)
+    assert first_offsets(readings)["1.1"][0] == pytest.approx(0, abs=1e-6)
 
 
 def test_maps_leave_rows_of_the_start_token_white(relative_task: sih.Task) -> None:
