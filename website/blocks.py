@@ -27,8 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BLOCK = re.compile(r"(<!-- not run: [^>]*-->\n)?^```(\w+)\n(.*?)^```$", flags=re.M | re.S)
-MACHINE = re.compile(r"[\d,]+ tokens/s|\b[\d.,]+ s\b|\b\d+ threads?\b|\b[\d.]+e-\d\d\b")
-"""What depends on the machine: rates, seconds, threads and errors of rounding."""
+MACHINE = re.compile(
+    r"[\d,]+ tokens/s|\b[\d.,]+ s\b|\b\d+ threads?\b|\b[\d.]+e-\d\d\b|(?<= )[\d,]+(?=  \d\.\d{4}  )"
+)
+"""Text that depends on the machine: rates, seconds (in lists of runs before the loss), threads and
+errors of rounding."""
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 COLUMNS = "88"
 """Width of the console in which commands print."""

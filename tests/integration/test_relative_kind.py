@@ -135,8 +135,8 @@ def test_names_stand_for_the_papers_setting() -> None:
     assert named("relative-1.3.4-1.2.1-reach16-length64-seed3").flat().items() >= {
         ("lags", (1, 3, 4)), ("heads", (1, 2, 1)), ("reach", 16), ("length", 64), ("seed", 3),
     }  # fmt: skip
-    by_preset = preset("paper-relative", length=64)
-    assert by_preset == named("relative-1.2.3-length64-uniform0")
+    by_preset = preset("paper-relative", length=32)
+    assert by_preset == named("relative-1.2.3-length32-uniform0")
     assert (by_preset.optimiser.batch, by_preset.optimiser.learning_rate) == (256, 1e-3)
 
 
@@ -150,9 +150,12 @@ def test_names_stand_for_the_papers_setting() -> None:
         (["--model", "relative", "--reach", "2.5"], "--reach"),
         (
             ["--model", "standard", "--reach", "3"],
-            "sih: --reach is for --model relative; got --model standard",
+            "sih: --reach is for --model relative, relative-disentangled; got --model standard",
         ),
-        (["--reach=3"], "sih: --reach is for --model relative; got --model standard"),
+        (
+            ["--reach=3"],
+            "sih: --reach is for --model relative, relative-disentangled; got --model standard",
+        ),
         (
             ["--model", "disentangled", "--start"],
             "sih: --start is for --model relative; got --model disentangled",

@@ -414,7 +414,7 @@ def test_captions_of_trained_models_say_how_they_were_trained() -> None:
         ]
     for experiment in (channel_account, scaling, agreement, trained):
         caption = shown(experiment.EXPERIMENT).caption
-        assert re.search("preset auto|harmonic", caption)
+        assert re.search("preset auto|harmonic|other starts and optimisers are ours", caption)
         assert re.search("as in the paper|as the paper trains|unaided Adam", caption)
 
 

@@ -59,6 +59,16 @@ CALLS: dict[str, dict[str, Any]] = {
     },
     "LagTracker": {"task": TASK, "forgetting": 1.0},
     "ParentsTask": {"P": TASK.P, "parents": TASK.parents(9), "length": 8, "prior": [0.5, 0.5]},
+    "DisentangledRelativeTransformer": {
+        "num_states": 2,
+        "reach": 3,
+        "heads": (1,),
+        "temperature": 1.0,
+        "readout": "logit",
+        "dtype": torch.float32,
+        "init": "uniform",
+        "rng": 0,
+    },
     "RelativeTransformer": {
         "num_states": 2,
         "reach": 3,

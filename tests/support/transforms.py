@@ -34,7 +34,7 @@ def check_transforms(model: Model) -> None:
     torch.testing.assert_close(each, model(TOKENS), rtol=1e-10, atol=1e-12)
     # The output is linear in the readout: of its mean square the Hessian is 2 h h^T / count, whatever the readout.
     last = f"{len(model.config.heads)}/stream"
-    h = model.run(TOKENS)[last].flatten(0, 1)
+    h = model.run(TOKENS)[last][:, model.first :].flatten(0, 1)
     found = hessian(lambda part: loss({**weights, "readout": part}))(weights["readout"])
     for state in range(3):
         for other in range(3):

@@ -331,4 +331,4 @@ def test_heads_are_judged_by_the_mean_with_the_windows_beside_it() -> None:
     found = scaled.MORE_HEADS_RECIPE.judge(_scaling(_row({}, "SOAP"), row))
     assert (found.verdict, number_of(found).value) == ("holds", 0.5)
     assert [part.label for part in number_of(found).parts] == ["mean", "4-8", "17-32"]
-    assert "judged by the mean" in found.remark
+    assert "The rule uses the mean" in found.remark

@@ -73,6 +73,7 @@ SIZES = {"other-sizes": (HOLDS, HOLDS, HOLDS, HOLDS)}
 """The same of those about other numbers of states, in the order of `PERFECT`."""
 SAYS = (
     "the circuit `looking`",
+    "The statement concerns trained models",
     "a circuit that looks",
     "It is about the construction's KL",
     "It is about what training finds",

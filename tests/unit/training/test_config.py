@@ -92,7 +92,7 @@ def test_held_out_sequences_are_those_of_the_matrixs_seed() -> None:
     [
         (
             {"model": "convolution"},
-            "model must be one of standard, disentangled, relative; got 'convolution'",
+            "model must be one of standard, disentangled, relative, relative-disentangled; got 'convolution'",
         ),
         ({"lags": (2, 1)}, "increasing"),
         ({"heads": ()}, "heads"),

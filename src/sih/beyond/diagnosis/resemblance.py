@@ -133,12 +133,14 @@ def _compare(
     model = circuit.build(task, "probability", torch.float64)
     rows = slice(circuit.first_exact_position, tokens.shape[1] - 1)
     first = attention[0].shape[-1] - tokens.shape[1]
-    flat = nn.functional.pad(uniform_attention(tokens.shape[1]), (first, 0))
+    before = max(first, model.first)  # keys ahead of the tokens, of the model or of the circuit
+    flat = nn.functional.pad(uniform_attention(tokens.shape[1]), (before, 0))
     layers, uniform = [], []
     path = "written" if "written" in model.paths else None
-    for found, theirs in zip(attention, model.trace(tokens, path=path).attention, strict=True):
-        wanted = nn.functional.pad(theirs[:, :, model.first :], (first - model.first, 0))
-        matched = match_heads(found.double(), wanted, rows.start)
+    for ours, theirs in zip(attention, model.trace(tokens, path=path).attention, strict=True):
+        found = nn.functional.pad(ours.double(), (before - first, 0))
+        wanted = nn.functional.pad(theirs[:, :, model.first :], (before - model.first, 0))
+        matched = match_heads(found, wanted, rows.start)
         spare = found[:, [h for h in range(found.shape[1]) if h not in matched]]
         from_circuit = [
             1.0 if h is None else total_variation(found[:, h], wanted[:, j])[:, rows].mean().item()

@@ -79,10 +79,10 @@ def test_the_caption_states_what_is_measured() -> None:
     config = switching_lags.SwitchingConfig()
     caption = switching_figure.caption(config)
     assert (
-        f"lags {{{', '.join(map(str, config.lags))}}}, {config.num_states} states, T = {config.length}"
+        f"lags {{{','.join(map(str, config.lags))}}}, {config.num_states} states, T = {config.length}"
         in caption
     )
-    assert f"switches once, at token {config.switch_at}," in caption
+    assert f"one switch of the lag, at token {config.switch_at}," in caption
     assert f"the true rate (left: at 1/{config.switch_at})" in caption
 
 
