@@ -15,9 +15,12 @@ from sih.task import CausalTask
 
 VERBS = re.findall(
     r"\w+",
-    """add assign average bracket choose collect compare compute count describe divide draw estimate fill
-    find follow give hold infer list load look make measure name open patch predict read return run save say score show solve split take
-    tabulate tell test train turn weigh write""",
+    """
+    add assign average bracket choose collect compare compute count describe divide draw
+    estimate fill find follow give hold infer list load look make measure name open patch
+    predict read return run save say score show solve split take tabulate tell test train
+    turn weigh write
+    """,
 )
 INNER = {
     **dict.fromkeys(
