@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import partial
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -38,6 +38,8 @@ from sih.models.sites import PassRecorder, Replacement, Site, Trace, layer_of
 Heads = Annotated[tuple[Size, ...], NotEmpty("the number of heads of each layer, e.g. (1, 3, 1)")]
 Temperature = Annotated[float, Above(0)]
 READOUTS = ("logit", "probability")
+
+ModelT = TypeVar("ModelT", bound="Model")
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ class Model(Drawn, nn.Module, ABC):
         return next(self.parameters()).device
 
     @classmethod
-    def from_config(cls, config: ModelConfig) -> Self:
+    def from_config(cls: type[ModelT], config: ModelConfig) -> ModelT:
         """Return a model of this configuration with all weights zero.
 
         >>> import sih
