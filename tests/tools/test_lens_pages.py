@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,6 @@ def test_the_blocks_of_a_page_run(
     assert len(codes) >= 2
     monkeypatch.chdir(tmp_path)
     assert main(["export", "standard-1.2.3", "--to", "transformer-lens", "--out", "lens"]) == 0
-    names: dict[str, object] = {}
-    for code in codes:
-        exec(compile(code, page, "exec"), names)
+    script = tmp_path / f"{page.replace('-', '_')}.py"  # nnsight reads the source of its blocks
+    script.write_text("\n".join(codes))
+    runpy.run_path(str(script))
