@@ -178,11 +178,11 @@ def test_a_first_layer_that_copies_is_not_consistent() -> None:
     assert found["fewer-heads-layer-1"].verdict == FAILS
 
 
-class Predicts:
-    """A model that predicts by a law of the task."""
-
-    def __init__(self, law: Callable[[Tensor], Tensor]) -> None:
-        self.predict = law
+def predicting(law: Callable[[Tensor], Tensor]) -> sih.Transformer:
+    """Return a model that predicts by a distribution of the task."""
+    model = sih.Transformer(2, 8, dim=4, qk_dim=2, heads=(1,))
+    object.__setattr__(model, "predict", law)
+    return model
 
 
 @pytest.mark.parametrize("name", [*PERFECT, "candidates alike"])
@@ -191,9 +191,9 @@ def test_rules_about_other_sizes(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 
     def model(run: Run) -> Any:
         if name == "candidates alike":
-            return Predicts(lambda tokens: candidates_alike(tokens, run.task))
+            return predicting(lambda tokens: candidates_alike(tokens, run.task))
         law = law_of(name)
-        return Predicts(lambda tokens: law(run, tokens))
+        return predicting(lambda tokens: law(run, tokens))
 
     monkeypatch.setattr(Run, "model", property(model))
     monkeypatch.setattr(Run, "evaluation", None)

@@ -7,7 +7,7 @@ weights read everything; they are so small that the predictions hardly change.
 """
 
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import torch
 
@@ -45,8 +45,7 @@ def with_decoys(
     config, clean = model.config, model.written_blocks()
     heads = tuple(true + extra for true, extra in zip(config.heads, decoys, strict=True))
     dtype = model.readout.dtype
-    made = type(model).from_config(replace(config, heads=heads)).to(dtype)
-    among = cast(InBlocks, made)
+    among = type(model).from_config(replace(config, heads=heads)).to(dtype)
     noise = [torch.randn(A.shape, generator=rng, dtype=dtype) for A in among.A]
     readout = torch.randn(among.readout.shape, generator=rng, dtype=dtype)
     readout -= readout.mean(dim=0)  # so that predictions sum to 1
